@@ -38,11 +38,12 @@ class ChecksummedChunks(InnerChunks):
         wanted, change = numbers[found.positions], CHECKSUM_BYTES if self.is_added else -CHECKSUM_BYTES
         if not self.is_added and len(short := np.flatnonzero(found.lengths <= CHECKSUM_BYTES)):
             raise self._damaged(int(wanted[short[0]]), "the chunk is too short")
-        return FoundChunks(found.positions, found.lengths + change, list(self._iter_runs(found, wanted)))
+        return FoundChunks(found.positions, found.lengths + change, list(self._iter_runs(found, wanted, change)))
 
-    def _iter_runs(self, found: FoundChunks, wanted: NDArray[np.int64]) -> Iterator[Part]:
+    def _iter_runs(self, found: FoundChunks, wanted: NDArray[np.int64], change: int) -> Iterator[Part]:
         """Divide the found parts, each of which has one or more chunks."""
         first, lengths, rows = 0, found.lengths.tolist(), _Rows(self, found.lengths, wanted)
+        known: dict[int, int] = {}  # equal lengths are one number
         for part in found.parts:
             offset, end = 0, part.length
             while offset < end:
@@ -51,7 +52,8 @@ class ChecksummedChunks(InnerChunks):
                     size += lengths[stop]
                     stop += 1
                 stored = part if size == end else cast("Span", part).span(offset, size)  # shards have spans
-                yield _Run(stored, rows, first, stop)
+                length = size + (stop - first) * change
+                yield _Run(stored, rows, first, stop, known.setdefault(length, length))
                 first, offset = stop, offset + size
 
     def mismatch_error(self, number: int) -> FormatError:
@@ -82,15 +84,11 @@ class _Run(NamedTuple):
     rows: _Rows
     first: int  # the first row
     stop: int
+    length: int
 
     @property
     def is_added(self) -> bool:
         return self.rows.chunks.is_added
-
-    @property
-    def length(self) -> int:
-        change = CHECKSUM_BYTES * (self.stop - self.first)
-        return self.stored.length + (change if self.is_added else -change)
 
     def iter_blocks(self) -> Iterator[bytes]:
         if self.stop - self.first > 1:
