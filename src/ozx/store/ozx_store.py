@@ -206,6 +206,10 @@ class OzxStore(SessionStore):
             with suppress(BadConfigError):  # zarr-python raises it again
                 use_pipeline()
 
+    async def _open(self) -> None:
+        await super()._open()
+        self._bring_pipeline(METADATA)  # zarr-python 3.4 makes the first array of a new store before it asks for a key
+
     # Reading.
 
     def get_sync(
