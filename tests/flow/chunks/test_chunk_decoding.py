@@ -34,8 +34,9 @@ def decoder(**options):
 
 
 def test_chunks_that_can_be_decoded():
-    decoder().decode((1,), b"efgh")
-    decoder(shape=(), chunks=()).decode((), b"a")
+    decoder().decode({})
+    decoder().decode({(0,): b"abcd", (1,): b"efgh"})
+    decoder(shape=(), chunks=()).decode({(): b"a"})
 
 
 def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
@@ -44,7 +45,7 @@ def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
 
     monkeypatch.setattr(PixelCodec, "decode", fail)
     with pytest.raises(UndecodableError) as caught:
-        decoder().decode((0,), b"abcd")
+        decoder().decode({(0,): b"abcd"})
     assert caught.value.args == ((0,), "memory ran out while decoding it to 4 bytes")
 
 

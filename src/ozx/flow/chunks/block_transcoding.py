@@ -74,42 +74,44 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
 
 
 def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
-    """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values."""
-    values = _decode(transcoding, block)
-    encoded = (
-        (place, _encode(transcoding, np.asarray(values[inside], values.dtype)))
-        for place, inside in _iter_new_chunks(transcoding.new.shape, block)
-    )
-    return [(place, data) for place, data in encoded if data is not None]
+    """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
-
-def _encode(transcoding: Transcoding, pixels: NDArray[Any]) -> bytes | None:
-    """Return a chunk with the bytes of every run; raise `InexactError` if it does not decode to `pixels`."""
-    codec = transcoding.new
+    Raise `InexactError` if a chunk does not decode to its pixels.
+    """
+    values, codec = _decode(transcoding, block), transcoding.new
+    places, insides = zip(*_iter_new_chunks(codec.shape, block), strict=True)
+    pieces = [np.asarray(values[inside], values.dtype) for inside in insides]
     try:
-        data = codec.encode(pixels)
-        is_kept = data is None or not transcoding.is_checked or _decodes_to(codec, data, pixels)
+        encoded = codec.encode(pieces)
+        is_kept = not transcoding.is_checked or _is_kept(codec, encoded, pieces)
     except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
         raise InexactError(f"{type(error).__name__}: {error}") from None
     if not is_kept:
         raise InexactError
-    return None if data is None else _without_time(data, transcoding.new_codecs)
+    found = zip(places, encoded, strict=True)
+    return [(place, _without_time(data, transcoding.new_codecs)) for place, data in found if data is not None]
 
 
-def _decodes_to(codec: PixelCodec, data: bytes, pixels: NDArray[Any]) -> bool:
-    found = codec.decode(data)[tuple(map(slice, pixels.shape))]
-    return same_bits(np.asarray(found, pixels.dtype), pixels)
+def _is_kept(codec: PixelCodec, encoded: list[bytes | None], pieces: list[NDArray[Any]]) -> bool:
+    """Return whether encoded chunks decode to the same bits."""
+    kept = [(data, pixels) for data, pixels in zip(encoded, pieces, strict=True) if data is not None]
+    decoded = zip(codec.iter_decoded([data for data, _ in kept]), kept, strict=True)
+    return all(
+        same_bits(np.asarray(found[tuple(map(slice, pixels.shape))], pixels.dtype), pixels)
+        for found, (_, pixels) in decoded
+    )
 
 
 def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     """Return the pixels of a block; raise `UndecodableError` if a chunk cannot be decoded."""
     codec = transcoding.old
     values = np.empty([part.stop - part.start for part in block.box], codec.dtype)
-    for place, data in block.chunks.items():
+    chunks = codec.iter_decoded(list(block.chunks.values()))
+    for place in block.chunks:
         try:
-            chunk = codec.decode(data)
+            chunk = next(chunks)
         except (MemoryError, ResourceError, UnsupportedError):
             raise
         except Exception as error:  # noqa: BLE001 (codecs may raise any exception)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,18 @@ class ChunkDecoder:
             )
         self._codec = open_codec(document, path)
 
-    def decode(self, place: Lengths, data: bytes) -> None:
-        """Decode an encoded chunk; `place` is for the error, its coordinates in the array's chunk grid."""
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                self._codec.decode(data)
-        except (MemoryError, ResourceError):
-            # The verdict on a chunk must not depend on the machine's memory.
-            raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
-        except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
-            raise UndecodableError(place, decoding_reason(error)) from None
+    def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
+        """Decode encoded chunks by their coordinates in the array's chunk grid; discard the pixels."""
+        decoded = self._codec.iter_decoded(list(chunks.values()))
+        for place in chunks:
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    next(decoded)
+            except (MemoryError, ResourceError):
+                # The verdict on a chunk must not depend on the machine's memory.
+                raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
+            except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
+                raise UndecodableError(place, decoding_reason(error)) from None
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:

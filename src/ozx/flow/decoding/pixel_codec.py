@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +30,8 @@ Lengths = tuple[int, ...]
 
 # zarr-python counts chunks with floating-point numbers, which are exact up to this number.
 _LONGEST = 1 << 53
+# Bytes that zarr-python decodes at once if chunks are small.
+_TOGETHER = 64 << 20
 _FIELDS_OF_V2 = ("zarr_format", "shape", "chunks", "dtype", "compressor", "filters", "order", "dimension_separator")
 
 
@@ -54,48 +58,76 @@ class PixelCodec:
         """The value of missing pixels."""
         return self.metadata.fill_value
 
-    def decode(self, data: bytes) -> NDArray[Any]:
-        """Return a decoded chunk; it is valid until this thread decodes another chunk.
+    def iter_decoded(self, chunks: Sequence[bytes]) -> Iterator[NDArray[Any]]:
+        """Yield each chunk decoded; it is valid until the next one. Errors are those of zarr-python for this chunk."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        count = max(1, _TOGETHER // max(1, size)) if self.codec is None and self.shape else 1
+        for start in range(0, len(chunks), count):
+            batch = chunks[start : start + count]
+            found = None
+            if len(batch) > 1:
+                with suppress(Exception):  # of one of the chunks
+                    found = self._decode(batch)
+            yield from map(self.decode, batch) if found is None else found
 
-        Errors are those of zarr-python, limited to the size of a chunk.
-        """
+    def decode(self, data: bytes) -> NDArray[Any]:
+        """Return a decoded chunk; it is valid until this thread decodes another chunk."""
         if self.codec is not None:
             with suppress(Exception):  # codecs may raise any exception; zarr-python words the error
                 return self.codec.decode_bounded(memoryview(data))
+        return self._decode([data])[0]
+
+    def _decode(self, chunks: Sequence[bytes]) -> list[NDArray[Any]]:
+        """Decode chunks by zarr-python, as an array with one chunk after the other: each call waits for its threads."""
         from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (loads zarr, half a second)
 
-        found = self._open({self._key: default_buffer_prototype().buffer.from_bytes(data)})
+        from_bytes = default_buffer_prototype().buffer.from_bytes
+        found = self._open({self._key(at): from_bytes(data) for at, data in enumerate(chunks)}, len(chunks))
         # For text in an array without dimensions, zarr returns a str; numpy alone would choose a type of its length.
-        return np.asarray(found[...], found.dtype)
+        pixels = np.asarray(found[...], found.dtype)
+        return [pixels] if len(chunks) == 1 else np.split(pixels, len(chunks))
 
-    def encode(self, pixels: NDArray[Any]) -> bytes | None:
-        """Return an encoded chunk; None if it holds only fill values. `pixels` may end at the edge of the array.
+    def encode(self, pieces: Sequence[NDArray[Any]]) -> list[bytes | None]:
+        """Return encoded chunks; None for a chunk of only fill values. Pixels may end at the edge of the array.
 
         Bits are compared, so that nothing is lost: minus zero and NaNs with another payload do not count as fill
         values.
         """
         if self.codec is not None:
-            data = self.codec.encode_unless_filled(pixels, self.fill_value)
-            return None if data is None else bytes(data)
-        if is_filled(pixels, np.asarray(self.fill_value, pixels.dtype)):
-            return None
+            encoded = (self.codec.encode_unless_filled(pixels, self.fill_value) for pixels in pieces)
+            return [None if data is None else bytes(data) for data in encoded]
+        is_filled_at = [is_filled(pixels, np.asarray(self.fill_value, pixels.dtype)) for pixels in pieces]
+        kept = [pixels for pixels, is_all in zip(pieces, is_filled_at, strict=True) if not is_all]
+        keys = iter(map(self._key, range(len(kept))))
+        stored = self._encode(kept) if kept else {}
+        return [None if is_all else bytes(stored[next(keys)].to_bytes()) for is_all in is_filled_at]
+
+    def _encode(self, pieces: Sequence[NDArray[Any]]) -> dict[str, Any]:
+        """Encode chunks by zarr-python, see `_decode`."""
         stored: dict[str, Any] = {}
-        self._open(stored)[tuple(map(slice, pixels.shape))] = pixels
-        return bytes(stored[self._key].to_bytes())
+        array = self._open(stored, len(pieces))
+        if not self.shape:
+            array[...] = pieces[0]
+            return stored
+        values = np.full(array.shape, self.fill_value, array.dtype)
+        for number, pixels in enumerate(pieces):
+            values[number * self.shape[0] :][tuple(map(slice, pixels.shape))] = pixels
+        array[...] = values
+        return stored
 
-    @property
-    def _key(self) -> str:
-        return str(self.metadata.encode_chunk_key((0,) * len(self.shape)))
+    def _key(self, number: int) -> str:
+        return str(self.metadata.encode_chunk_key((number, *(0,) * (len(self.shape) - 1)) if self.shape else ()))
 
-    def _open(self, stored: dict[str, Any]) -> zarr.Array[Any]:
-        """Return an array whose chunk is in a dictionary; a value larger than a chunk raises an error."""
+    def _open(self, stored: dict[str, Any], count: int) -> zarr.Array[Any]:
+        """Return an array whose chunks are in a dictionary; a value larger than a chunk raises an error."""
         import zarr  # noqa: PLC0415 (half a second)
         from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 
         from ozx.flow.decoding.bounded_arrays import bound_array  # noqa: PLC0415 (loads zarr)
 
         # ozx itself finds the chunks that hold only fill values, because zarr treats all NaNs as equal.
-        array = zarr.AsyncArray(self.metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True})
+        metadata = self.metadata if count == 1 else self.metadata.update_shape((count * self.shape[0], *self.shape[1:]))
+        array = zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True})
         opened: zarr.Array[Any] = bound_array(zarr.Array(array))
         return opened
 

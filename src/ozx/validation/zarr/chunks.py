@@ -189,8 +189,7 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
     # Inner chunks past the array's edge hold no pixels of the array.
     inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
     try:
-        for at, chunk in inside.items():
-            array.decoder.decode(at, chunk)
+        array.decoder.decode(inside)
     except UndecodableError as error:
         at, reason = error.args
         which = f"inner chunk {list(at)}" if array.layout.levels else "the chunk"
