@@ -18,6 +18,7 @@ _JOBS = {
     "images": "pixels: TIFF, pyramids, pictures",
     "store": "a zarr Store",
     "flow": "entries from a source to a sink",
+    "codecs": "chunks to pixels and back",
     "archive": "the ZIP file as bytes",
     "hierarchy": "Zarr and OME documents",
     "atomic": "complete files only",

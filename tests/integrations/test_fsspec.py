@@ -20,8 +20,8 @@ from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 
 import ozx
+from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.flow.sources.location import Location, format_location
 from ozx.integrations.fsspec import OzxFileSystem
 

@@ -11,7 +11,7 @@ import zarr
 from zarr.storage import MemoryStore
 
 import ozx
-from ozx.flow.decoding.bounded_arrays import bound_array
+from ozx.codecs.bounded_arrays import bound_array
 from ozx.store.extension_groups import OpenedGroup
 from ozx.store.pixels.pipeline import ArchivePipeline
 

@@ -10,8 +10,6 @@
     One writer for archives and one for directories, faster writers, verification and checksums.
 ``chunks/``
     The entries of one array: resharded, transcoded, cropped, or moved without decoding.
-``decoding/``
-    Codecs with bounded output, and the codecs that the installed zarr-python can decode.
 ``repair/``
     Repair of hierarchies that other programs wrote, and of damaged archives.
 ``editing``

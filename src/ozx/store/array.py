@@ -9,8 +9,8 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded_arrays import bound_array
 from ozx.errors import UsageError
-from ozx.flow.decoding.bounded_arrays import bound_array
 from ozx.store.pixels.basic import BasicReader, basic_reader
 from ozx.store.pixels.basic_update import BasicWriter, basic_writer
 from ozx.store.pixels.pipeline import ArchivePipeline

@@ -9,8 +9,8 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 import zarr
 
+from ozx.codecs.codec_support import zarr_understands
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
-from ozx.flow.decoding.codec_support import zarr_understands
 from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path

@@ -16,8 +16,8 @@ from zarr.abc.store import Store
 from zarr.errors import ZarrUserWarning
 from zarr.storage import WrapperStore
 
+from ozx.codecs.zarr_errors import missing_codec, words_of
 from ozx.errors import FormatError, OzxError
-from ozx.flow.decoding.zarr_errors import missing_codec, words_of
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import METADATA

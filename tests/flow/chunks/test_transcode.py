@@ -19,11 +19,11 @@ from upgrades import read_tensorstore, read_zarr, write_v2
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.core.dtype import VariableLengthBytes
 
+from ozx.codecs import bounded_arrays, chunk_codecs
+from ozx.codecs.chunk_codecs import ChunkCodec
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.transcode import iter_transcoded
-from ozx.flow.decoding import bounded_arrays, chunk_codecs
-from ozx.flow.decoding.chunk_codecs import ChunkCodec
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
 
 RANDOM = np.random.default_rng(11)

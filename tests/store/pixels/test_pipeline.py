@@ -18,9 +18,9 @@ from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, Sharding
 
 import ozx
 from ozx.archive.reader import ArchiveReader
+from ozx.codecs.bounded import UndecodableChunkError
+from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError
-from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.store.pixels.pipeline import ArchivePipeline
 
 SHAPE = (5, 70, 90)

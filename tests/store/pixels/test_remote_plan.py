@@ -16,9 +16,9 @@ from range_server import serving
 from zarr.codecs import ZstdCodec
 
 import ozx
+from ozx.codecs.bounded import UndecodableChunkError
+from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError, OzxError
-from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from tests.store.pixels.test_pipeline import LAYOUTS, SELECTIONS, SHAPE, damage, position_of, selected
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")

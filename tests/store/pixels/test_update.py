@@ -19,9 +19,9 @@ from zarr.core.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
 import ozx
+from ozx.codecs.bounded import UndecodableChunkError
+from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import ResourceError
-from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.store import growing_file
 from ozx.store.array import opened_array
 from ozx.store.pixels import update

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded import decoding_reason
+from ozx.codecs.chunk_codecs import checksum, same_bits
+from ozx.codecs.pixel_codec import PixelCodec, open_codec
 from ozx.errors import ResourceError, UnsupportedError
-from ozx.flow.decoding.bounded import decoding_reason
-from ozx.flow.decoding.chunk_codecs import checksum, same_bits
-from ozx.flow.decoding.pixel_codec import PixelCodec, open_codec
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.relayout.shard_choice import is_exact
 from ozx.hierarchy.zarr.codecs import parse_codecs
@@ -54,7 +54,7 @@ class InexactError(Exception):
 
 def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     """Return the decoder and encoder that convert an array from one ``zarr.json`` document to another."""
-    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
     where = path or "the root"
     plain = relayout_document(new, None)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded import decoding_reason
+from ozx.codecs.pixel_codec import open_codec
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError
-from ozx.flow.decoding.bounded import decoding_reason
-from ozx.flow.decoding.pixel_codec import open_codec
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, index_of
 

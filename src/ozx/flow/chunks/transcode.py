@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded_filters import largest_stored
+from ozx.codecs.pixel_codec import readable_document
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks.block_transcoding import (
     Block,
@@ -30,8 +32,6 @@ from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
-from ozx.flow.decoding.bounded_filters import largest_stored
-from ozx.flow.decoding.pixel_codec import readable_document
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.reading import Document
@@ -68,7 +68,7 @@ def iter_transcoded(
     `executor`: executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data,
     so that an executor may run them in other processes.
     """
-    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
     if old.get("zarr_format") == 2:
         old_layout = parse_v2_layout(old, path)

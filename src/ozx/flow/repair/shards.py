@@ -16,8 +16,8 @@ import numpy as np
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
+from ozx.codecs.bounded import ZSTD_MAGIC, decompress, zstd_content_size
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.decoding.bounded import ZSTD_MAGIC, decompress, zstd_content_size
 from ozx.flow.repair.salvage import LostChunk, RebuiltValue, Salvage
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, parse_named

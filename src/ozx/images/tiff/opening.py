@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from xml.etree.ElementTree import tostring
 
+from ozx.codecs.zarr_errors import words_of
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.extras import needed
-from ozx.flow.decoding.zarr_errors import words_of
 from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription, PlateDescription

@@ -9,8 +9,8 @@ from typing import Any
 import imagecodecs
 import numpy as np
 
+from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, ChunkCodec, compile_codecs, encode_gzip
 from ozx.errors import UnsupportedError
-from ozx.flow.decoding.chunk_codecs import BLOSC_SHUFFLES, ChunkCodec, compile_codecs, encode_gzip
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import parse_layout
 

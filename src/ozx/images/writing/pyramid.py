@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.flow.decoding.chunk_codecs import Allocate, ChunkCodec
+from ozx.codecs.chunk_codecs import Allocate, ChunkCodec
 from ozx.images.pixel_source import Part, PixelSource, part_of
 from ozx.images.writing.array_layout import grown
 from ozx.images.writing.downsampling import Method, halve

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ozx.archive.entry_blocks import EntrySpan, value_span
 from ozx.archive.reader import ArchiveReader
+from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import OzxError
-from ozx.flow.decoding.chunk_codecs import ShardCodec
 from ozx.hierarchy.nodes import join_path
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan

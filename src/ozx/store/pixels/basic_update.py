@@ -8,8 +8,8 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded import UndecodableChunkError
 from ozx.errors import OzxError
-from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.hierarchy.nodes import join_path
 from ozx.store.pixels.basic import NUMPY_BUFFER, has_regular_chunks, window_of
 from ozx.store.pixels.encoding import Background

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.errors import OzxError
-from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.layout import build_index, parse_index
 from ozx.store.pixels.selections import Box
 

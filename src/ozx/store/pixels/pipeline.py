@@ -17,10 +17,10 @@ from zarr.core.buffer import NDBuffer
 from zarr.core.codec_pipeline import fill_value_or_default
 from zarr.storage import FsspecStore, StorePath
 
+from ozx.codecs.bounded import UndecodableChunkError
+from ozx.codecs.bounded_arrays import BoundedPipeline
+from ozx.codecs.chunk_codecs import ArrayCodecs
 from ozx.errors import OzxError
-from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.bounded_arrays import BoundedPipeline
-from ozx.flow.decoding.chunk_codecs import ArrayCodecs
 from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.remote_plan import RemotePlan

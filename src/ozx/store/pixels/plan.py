@@ -14,8 +14,8 @@ from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
+from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.errors import FormatError
-from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
 from ozx.store.pixels.selections import Overlap, iter_overlaps
@@ -33,7 +33,7 @@ _MUCH = 8_000_000
 
 
 class NotPlannedError(Exception):
-    """Error for a request that only the bounded pipeline (`ozx.flow.decoding.bounded_arrays`) can answer."""
+    """Error for a request that only the bounded pipeline (`ozx.codecs.bounded_arrays`) can answer."""
 
 
 class Shard(NamedTuple):

@@ -19,8 +19,8 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.deadline import in_background
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
+from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import FormatError
-from ozx.flow.decoding.chunk_codecs import ShardCodec
 from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import POOL, Block, Span, join_spans
 from ozx.store.pixels.plan import NotPlannedError, ReadPlan

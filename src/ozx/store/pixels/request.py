@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zarr.core.codec_pipeline import fill_value_or_default
 
 from ozx.archive.entry_blocks import EntrySpan
-from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
+from ozx.codecs.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
 from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan
 from ozx.store.pixels.remote_plan import plan_for

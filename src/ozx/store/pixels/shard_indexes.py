@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ozx.archive.byte_source import ByteSource, read_exactly
-from ozx.flow.decoding.chunk_codecs import ShardCodec
+from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.hierarchy.zarr.layout import parse_index
 from ozx.store.reading import ArchiveSession
 

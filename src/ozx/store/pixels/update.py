@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded import UndecodableChunkError
+from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.errors import OzxError
-from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.store.pixels.blocks import POOL
 from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, ShardEdit
 from ozx.store.pixels.plan import NotPlannedError

@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
 
+from ozx.codecs.bounded_filters import largest_stored
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
 from ozx.flow.chunks.stored_chunks import KeyGroup, iter_key_groups, places_of
-from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.entry import Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.chunk_grid import looks_like_chunk

@@ -7,8 +7,8 @@ import numcodecs
 import numpy as np
 import pytest
 
-from ozx.flow.decoding.bounded import OversizeError
-from ozx.flow.decoding.chunk_codecs import decompress_into
+from ozx.codecs.bounded import OversizeError
+from ozx.codecs.chunk_codecs import decompress_into
 
 VALUE = bytes(range(200)) * 50
 ENCODED = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ozx.flow.decoding.bounded import BOUNDED, OversizeError, decompress
+from ozx.codecs.bounded import BOUNDED, OversizeError, decompress
 
 _CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
 _SAME_SIZE = frozenset(("bitround", "shuffle"))
@@ -71,7 +71,7 @@ def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
     --------
     >>> check_item_sizes({"id": "astype", "encode_dtype": "u1", "decode_dtype": "<U100000"}, np.dtype("u1"))
     Traceback (most recent call last):
-    ozx.flow.decoding.bounded.OversizeError: expected items of at most 16 bytes; a filter makes items of 400,000
+    ozx.codecs.bounded.OversizeError: expected items of at most 16 bytes; a filter makes items of 400,000
     """
     most = max(_LONGEST_NUMBER, dtype.itemsize)
     for name in ("dtype", "astype", "encode_dtype", "decode_dtype"):

@@ -15,9 +15,9 @@ from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, TransposeCodec, Zstd
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore
 
-from ozx.flow.decoding.bounded import OversizeError, UndecodableChunkError
-from ozx.flow.decoding.bounded_arrays import bound_array
-from ozx.flow.decoding.bounded_filters import bounded_filters
+from ozx.codecs.bounded import OversizeError, UndecodableChunkError
+from ozx.codecs.bounded_arrays import bound_array
+from ozx.codecs.bounded_filters import bounded_filters
 
 PIXELS = np.arange(64 * 64, dtype="u2").reshape(64, 64)
 BOMB = bytes(4 << 20)

@@ -9,7 +9,7 @@ import numcodecs
 import pytest
 from posix_only import resource
 
-from ozx.flow.decoding.bounded import OversizeError, decompress
+from ozx.codecs.bounded import OversizeError, decompress
 
 CELLS = bytes(range(256)) * 64
 CODECS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ozx.flow.decoding.chunk_codecs import ChunkCodec
+from ozx.codecs.chunk_codecs import ChunkCodec
 
 
 def test_more_data_than_a_chunk_can_have() -> None:

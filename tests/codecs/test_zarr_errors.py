@@ -7,7 +7,7 @@ from every_verb import answer_of, arguments_of, images, write_hierarchy
 from numcodecs.errors import UnknownCodecError
 
 import ozx
-from ozx.flow.decoding.zarr_errors import missing_codec, words_of
+from ozx.codecs.zarr_errors import missing_codec, words_of
 
 ZFPY = {"name": "numcodecs.zfpy", "configuration": {"mode": 4, "tolerance": 0.1}}
 PCODEC = {"name": "numcodecs.pcodec", "configuration": {"level": 8}}

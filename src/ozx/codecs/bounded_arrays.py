@@ -25,10 +25,10 @@ from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.core.config import config
 from zarr.storage import StorePath, WrapperStore
 
+from ozx.codecs.bounded import BOUNDED, OversizeError, UndecodableChunkError, decompress
+from ozx.codecs.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
+from ozx.codecs.zarr_errors import missing_codec
 from ozx.errors import OzxError, ResourceError
-from ozx.flow.decoding.bounded import BOUNDED, OversizeError, UndecodableChunkError, decompress
-from ozx.flow.decoding.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
-from ozx.flow.decoding.zarr_errors import missing_codec
 
 # Bytes decoded at once, unless a single chunk is larger.
 _DECODED_AT_ONCE = 96 << 20

@@ -17,9 +17,9 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.bounded import BOUNDED, OversizeError, check_blosc_header, decompress
+from ozx.codecs.bounded_filters import largest_stored
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.decoding.bounded import BOUNDED, OversizeError, check_blosc_header, decompress
-from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedConfiguration, parse_named
 from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 

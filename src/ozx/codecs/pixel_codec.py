@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.chunk_codecs import ChunkCodec, compile_codecs, compile_v2, is_filled
+from ozx.codecs.zarr_errors import check_codecs_installed, missing_codec, words_of
 from ozx.errors import UnsupportedError
-from ozx.flow.decoding.chunk_codecs import ChunkCodec, compile_codecs, compile_v2, is_filled
-from ozx.flow.decoding.zarr_errors import check_codecs_installed, missing_codec, words_of
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.relayout.layout_choice import understands_relayout
@@ -123,7 +123,7 @@ class PixelCodec:
         import zarr  # noqa: PLC0415 (half a second)
         from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 
-        from ozx.flow.decoding.bounded_arrays import bound_array  # noqa: PLC0415 (loads zarr)
+        from ozx.codecs.bounded_arrays import bound_array  # noqa: PLC0415 (loads zarr)
 
         # ozx itself finds the chunks that hold only fill values, because zarr treats all NaNs as equal.
         metadata = self.metadata if count == 1 else self.metadata.update_shape((count * self.shape[0], *self.shape[1:]))
@@ -150,7 +150,7 @@ def open_codec(document: Document, path: str) -> PixelCodec:
 
 def readable_document(document: Document, path: str) -> Document:
     """Return a ``zarr.json`` in a form that zarr-python accepts; leave out attributes and dimension names."""
-    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
     plain = {**document, "attributes": {}}
     plain.pop("dimension_names", None)
