@@ -327,7 +327,9 @@ def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork
         chunk = pixels[tuple(slice(at, at + part) for at, part in zip(start, lengths, strict=True))]
         place = tuple((at + first) // part for at, first, part in zip(start, corner, lengths, strict=True))
         data = level.codec.encode_unless_filled(chunk, 0, level.allocate)
-        yield EncodedChunk(number, place, data if data is None or level.allocate else bytes(data))
+        # A stream uses the memory of a view again, which must not be that of compressed bytes.
+        is_own = level.allocate is not None and level.codec.compressor is None
+        yield EncodedChunk(number, place, data if data is None or is_own else bytes(data))
 
 
 def frame_pyramid(
