@@ -1,10 +1,13 @@
 """Pixels of remote archives: those of zarr-python's own pipeline, by few requests."""
 
+import gc
 import os
 import random
 import signal
 import threading
+import time
 import warnings
+import weakref
 import zipfile
 from pathlib import Path
 from queue import Queue
@@ -254,3 +257,22 @@ def test_a_forked_child_reads(tmp_path: Path) -> None:
             finally:
                 os._exit(0 if is_equal else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("layout", LARGE)
+def test_pixels_are_freed_without_the_collector(tmp_path: Path, layout: str) -> None:
+    build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        for selection in (..., (slice(0, 9), slice(0, 9)), (slice(0, PIECE), slice(None))):
+            gc.disable()
+            try:
+                pixels = array[selection]
+                is_alive = weakref.ref(pixels if pixels.base is None else pixels.base)
+                del pixels
+                deadline = time.monotonic() + 20
+                while is_alive() is not None and time.monotonic() < deadline:  # a thread forgets its task a bit later
+                    time.sleep(0.01)
+                assert is_alive() is None, selection
+            finally:
+                gc.enable()

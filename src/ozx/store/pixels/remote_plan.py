@@ -149,6 +149,7 @@ class RemotePlan(ReadPlan):
 
     def _open_whole(self, part: Part, block: Block, data: memoryview) -> None:
         """Verify the shard in a received block, and find its requested inner chunks."""
+        block.finish = None  # it refers to the block: a cycle would keep the pixels for longer
         begin = value_position(self.reader, part.place, data)
         shard = self.open_shard(part.place, part.codec, part.key, part.fill_value, block.start + begin)
         value = data[begin : begin + shard.length]
