@@ -14,15 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec
+from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, is_filled
 from ozx.errors import OzxError
-from ozx.hierarchy.zarr.layout import build_index, parse_index
+from ozx.hierarchy.zarr.layout import build_index, index_of
 from ozx.store.pixels.selections import Box
 
 Lengths = tuple[int, ...]
 Selection = Any
 
-_INTEGER_SIZES = (1, 2, 4, 8)
 # Copying a chunk up to this length takes less time than to handle it alone, which waits for other threads.
 _SMALL = 1 << 16
 # The least and the largest length of a buffer that is used again, and the most buffers that wait for it.
@@ -61,17 +60,8 @@ class Background:
     is_stored: bool
 
     def is_all_of(self, pixels: NDArray[Any]) -> bool:
-        """Return whether all pixels of a chunk have this value.
-
-        Values are compared by their bits, so that minus zero differs from zero.
-        """
-        fill = np.asarray(self.fill_value, pixels.dtype).tobytes()
-        if pixels[(slice(0, 1),) * pixels.ndim].tobytes() != fill:
-            return False
-        item = len(fill)
-        unit = f"u{item if item in _INTEGER_SIZES else 1}"
-        items = np.ascontiguousarray(pixels).reshape(-1).view(unit).reshape(pixels.size, -1)
-        return bool((items == np.frombuffer(fill, unit)).all())
+        """Return whether all pixels of a chunk have the bits of this value, as minus zero has not."""
+        return is_filled(pixels, np.asarray(self.fill_value, pixels.dtype))
 
     def fill_all_of(self, chunks: NDArray[Any]) -> list[bool]:
         """Return for each chunk of an array of chunks whether all its pixels have this value."""
@@ -365,10 +355,7 @@ def _decode_into(target: NDArray[Any], codec: ChunkCodec, stored: memoryview | N
 
 
 def _inner_chunks(codec: ShardCodec, stored: memoryview, where: str) -> dict[Lengths, memoryview]:
-    count = prod(codec.grid)
-    offset = max(0, codec.index.offset(count, len(stored)))
-    data = bytes(stored[offset : offset + codec.index.size(count)])
-    offsets, lengths = parse_index(data, codec.grid, len(stored), where, codec.index)
+    offsets, lengths = index_of(stored, codec.grid, where, codec.index)
     is_stored = lengths > 0
     places = zip(np.argwhere(is_stored).tolist(), offsets[is_stored].tolist(), lengths[is_stored].tolist(), strict=True)
     return {tuple(place): stored[offset : offset + length] for place, offset, length in places}
