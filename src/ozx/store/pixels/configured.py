@@ -54,10 +54,10 @@ def use_pipeline() -> None:
 
     Examples
     --------
-    >>> import ozx, zarr
+    >>> import os, ozx, zarr
     >>> with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):  # for this example only
     ...     ozx.use_pipeline()
-    ...     zarr.open_array("ozx://cells.ozx", path="0", mode="r")[0, 0, :2].shape
+    ...     zarr.open_array(f"ozx://{os.path.abspath('cells.ozx')}", path="0", mode="r")[0, 0, :2].shape
     (2,)
     """
     name = zarr.config.get(_SETTING)
