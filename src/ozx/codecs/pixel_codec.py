@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -57,6 +57,13 @@ class PixelCodec:
     def fill_value(self) -> Any:
         """The value of missing pixels."""
         return self.metadata.fill_value
+
+    def of_shape(self, shape: Lengths) -> PixelCodec:
+        """Return the codec for chunks of other lengths, as in a rectilinear grid (Zarr v3 only)."""
+        if shape == self.shape:
+            return self
+        grid = {"name": "regular", "configuration": {"chunk_shape": shape}}
+        return _compiled(replace(self.metadata, shape=shape, chunk_grid=grid))
 
     def iter_decoded(self, chunks: Sequence[bytes]) -> Iterator[NDArray[Any]]:
         """Yield each chunk decoded; it is valid until the next one. Errors are those of zarr-python for this chunk."""
@@ -142,7 +149,10 @@ def open_codec(document: Document, path: str) -> PixelCodec:
         settings, shape, dtype = plain.get("compressor"), tuple(metadata.chunks), metadata.dtype.to_native_dtype()
         return PixelCodec(metadata, compile_v2(settings, plain.get("filters"), plain.get("order", "C"), shape, dtype))
     plain = relayout_document(readable_document(document, path), None)
-    metadata = _parse_metadata(plain, where)
+    return _compiled(_parse_metadata(plain, where))
+
+
+def _compiled(metadata: Any) -> PixelCodec:
     codecs = [codec.to_dict() for codec in metadata.codecs]
     codec = compile_codecs(codecs, tuple(metadata.chunks), metadata.dtype.to_native_dtype())
     return PixelCodec(metadata, codec if isinstance(codec, ChunkCodec) else None)

@@ -86,7 +86,7 @@ def test_groups_that_old_chunks_reach_into(layouts, data):
             for place in places
         )
     ]
-    found = cut.touched_groups(np.array(places, np.int64).reshape(len(places), len(old.grid)))
+    found = cut.touched_groups(*old.bounds(np.array(places, np.int64).reshape(len(places), len(old.grid))))
     assert found.tolist() == expected
 
 

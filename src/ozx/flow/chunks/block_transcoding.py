@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ class Block:
     """A block of pixels that is transcoded in one task."""
 
     box: tuple[slice, ...]  # the region of the pixels
+    spans: tuple[Mapping[int, slice], ...]  # the pixels of old chunks along each dimension, by coordinate
     chunks: Mapping[Lengths, bytes]  # the stored old chunks of the block by their coordinates
     missing: tuple[Lengths, ...] = ()  # coordinates of the block's old chunks that are not stored
 
@@ -108,19 +109,33 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     """Return the pixels of a block; raise `UndecodableError` if a chunk cannot be decoded."""
     codec = transcoding.old
     values = np.empty([part.stop - part.start for part in block.box], codec.dtype)
-    chunks = codec.iter_decoded(list(block.chunks.values()))
-    for place in block.chunks:
-        try:
-            chunk = next(chunks)
-        except (MemoryError, ResourceError, UnsupportedError):
-            raise
-        except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
-            raise UndecodableError(place, decoding_reason(error)) from None
-        inside = _inside(place, codec.shape, block.box)
-        values[inside] = chunk[_inside(place, codec.shape, block.box, is_in_chunk=True)]
+    for shape, places in _by_shape(block):
+        chunks = codec.of_shape(shape).iter_decoded([block.chunks[place] for place in places])
+        for place in places:
+            try:
+                chunk = next(chunks)
+            except (MemoryError, ResourceError, UnsupportedError):
+                raise
+            except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
+                raise UndecodableError(place, decoding_reason(error)) from None
+            pixels = _pixels(block, place)
+            values[_inside(pixels, block.box)] = chunk[_inside(pixels, block.box, is_in_chunk=True)]
     for place in block.missing:
-        values[_inside(place, codec.shape, block.box)] = transcoding.new.fill_value
+        values[_inside(_pixels(block, place), block.box)] = transcoding.new.fill_value
     return values
+
+
+def _by_shape(block: Block) -> Iterable[tuple[Lengths, list[Lengths]]]:
+    """Return the coordinates of a block's stored chunks by their lengths, which a rectilinear grid has several of."""
+    found: dict[Lengths, list[Lengths]] = {}
+    for place in block.chunks:
+        shape = tuple(pixels.stop - pixels.start for pixels in _pixels(block, place))
+        found.setdefault(shape, []).append(place)
+    return found.items()
+
+
+def _pixels(block: Block, place: Lengths) -> tuple[slice, ...]:
+    return tuple(span[at] for span, at in zip(block.spans, place, strict=True))
 
 
 def _iter_new_chunks(lengths: Lengths, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
@@ -129,18 +144,16 @@ def _iter_new_chunks(lengths: Lengths, block: Block) -> Iterator[tuple[Lengths, 
         range(box.start // length, -(-box.stop // length)) for box, length in zip(block.box, lengths, strict=True)
     ]
     for place in itertools.product(*ranges):
-        yield place, _inside(place, lengths, block.box)
+        chunk = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, lengths, strict=True))
+        yield place, _inside(chunk, block.box)
 
 
-def _inside(
-    place: Lengths, lengths: Lengths, block: tuple[slice, ...], *, is_in_chunk: bool = False
-) -> tuple[slice, ...]:
+def _inside(chunk: tuple[slice, ...], block: tuple[slice, ...], *, is_in_chunk: bool = False) -> tuple[slice, ...]:
     """Return the part of a block that a chunk covers as slices of the block, or as slices of the chunk."""
     parts = []
-    for at, length, box in zip(place, lengths, block, strict=True):
-        start = at * length
-        origin = start if is_in_chunk else box.start
-        parts.append(slice(max(start, box.start) - origin, min(start + length, box.stop) - origin))
+    for pixels, box in zip(chunk, block, strict=True):
+        origin = pixels.start if is_in_chunk else box.start
+        parts.append(slice(max(pixels.start, box.start) - origin, min(pixels.stop, box.stop) - origin))
     return tuple(parts)
 
 

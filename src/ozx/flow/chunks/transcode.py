@@ -12,7 +12,7 @@ import math
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from ozx.flow.entry import Entry, Part, read_part
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
-from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout, relayout_document
+from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 from ozx.processors import processors
 
@@ -52,6 +52,7 @@ def iter_transcoded(
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
+    edges: Edges | None = None,
 ) -> Iterator[Entry]:
     """Yield the stored values of an array after transcoding, in hierarchy order.
 
@@ -67,13 +68,16 @@ def iter_transcoded(
 
     `executor`: executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data,
     so that an executor may run them in other processes.
+
+    `edges`: `ozx.hierarchy.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
+    is then regular, see `ozx.hierarchy.zarr.rectilinear.regular_document`.
     """
     from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
     if old.get("zarr_format") == 2:
         old_layout = parse_v2_layout(old, path)
     else:
-        old_layout = parse_layout(readable_document(old, path), path, zarr_understands)
+        old_layout = replace(parse_layout(readable_document(old, path), path, zarr_understands), edges=edges)
     transcoding, new = open_transcoding(old, new, path), readable_document(new, path)
     layouts = _Layouts(
         old=old_layout,
@@ -185,7 +189,7 @@ class _Transcoder:
         old, new, plan = self._layouts.old, self._layouts.new, self._plan
         found = self._chunks.blocks((1,) * len(old.grid))
         places = np.array(places_of(found, old.grid), np.int64).reshape(len(found), len(old.grid))
-        numbers: list[int] = plan.touched_groups(places).tolist()
+        numbers: list[int] = plan.touched_groups(*old.bounds(places)).tolist()
         if new.keys.separator == ".":
             # Keys with a single component sort as text: c.0.10 before c.0.9.
             values = [whole // part for whole, part in zip(plan.groups, new.stored_shape, strict=True)]
@@ -200,19 +204,20 @@ class _Transcoder:
     def _read(self, box: tuple[slice, ...]) -> Block | None:
         """Return a block with its stored chunks; None if the block has no stored chunk."""
         old = self._layouts.old
-        ranges = [range(at.start // part, -(-at.stop // part)) for at, part in zip(box, old.chunks, strict=True)]
-        places = list(itertools.product(*ranges))
+        spans = tuple(old.spans(dimension, part.start, part.stop) for dimension, part in enumerate(box))
+        places = list(itertools.product(*spans))
         wanted = np.array([_number(place, old.grid) for place in places], np.int64)
         found = self._chunks.find(wanted, is_joined=False)
         if not found.parts:
             return None
         positions = found.positions.tolist()
-        most = largest_stored(math.prod(old.chunks) * old.item_size) if old.item_size else None
         for row, part in zip(positions, found.parts, strict=True):
+            lengths = [span[at].stop - span[at].start for span, at in zip(spans, places[row], strict=True)]
+            most = largest_stored(math.prod(lengths) * old.item_size) if old.item_size else None
             if most is not None and part.length > most:
                 raise self._undecodable(places[row], f"expected a chunk of up to {most:,} bytes; found {part.length:,}")
         chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
-        return Block(box, chunks, tuple(place for place in places if place not in chunks))
+        return Block(box, spans, chunks, tuple(place for place in places if place not in chunks))
 
     def _undecodable(self, place: Lengths, reason: str) -> FormatError:
         old = self._layouts.old

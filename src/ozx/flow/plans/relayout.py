@@ -28,10 +28,11 @@ from ozx.hierarchy.relayout.shard_choice import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
-from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout
 from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
 from ozx.hierarchy.zarr.normalisation import renew_copies
+from ozx.hierarchy.zarr.rectilinear import parse_edges, regular_document
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
 _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_to_gzip", "transcode": "transcoded"}
@@ -105,6 +106,7 @@ class _Relaying:
         self._arrays: dict[str, Document] = {}
         self._changed: dict[str, bytes] = {}
         self._notes: list[str] = []
+        self._edges: dict[str, Edges] = {}  # of rectilinear arrays, by path
 
     def plan(self) -> RelayoutPlan:
         """Read the metadata and return the plan with all arrays."""
@@ -128,10 +130,12 @@ class _Relaying:
         for path in self._arrays:
             self._check_groups_above(path)
         movable = {path: document for path, document in self._arrays.items() if not self._hides_shards(path, document)}
+        if self._layout.decodes:
+            movable = {path: self._regular(path, document) for path, document in movable.items()}
         documents = self._layout.new_documents(movable, axes_of_images(self._groups), understands_relayout)
         arrays, changed = {}, {}
         for path, document in documents.items():
-            array = self._array(path, self._arrays[path], document)
+            array = self._array(path, movable[path], document)
             if array is not None:
                 arrays[path] = array
                 changed[path] = self._relay_extensions(path, document)
@@ -152,9 +156,18 @@ class _Relaying:
         )
         return True
 
+    def _regular(self, path: str, document: Document) -> Document:
+        """Return the document of an array that is decoded with a regular grid instead of a rectilinear one."""
+        edges = parse_edges(document, path)
+        if edges is None:
+            return document
+        self._edges[path] = edges
+        return regular_document(document, edges)
+
     def _array(self, path: str, old_document: Document, document: Document) -> ArrayPlan | None:
         old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
-        is_transcoded = needs_transcoding(old_document, document)
+        old = replace(old, edges=self._edges.get(path))
+        is_transcoded = old.edges is not None or needs_transcoding(old_document, document)
         is_same = (old.levels, old.stored_shape) == (new.levels, new.stored_shape)
         has_same_checksums = ends_in_checksum(old.codecs) == ends_in_checksum(new.codecs)
         if not is_transcoded and has_same_checksums and (is_same or self._is_kept(old, new)):

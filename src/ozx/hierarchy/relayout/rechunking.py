@@ -42,8 +42,6 @@ class Rechunking:
     """
 
     shape: Lengths
-    # Present chunk lengths.
-    old_chunks: Lengths
     # Lengths of groups and of blocks. A block begins at a multiple of its length, or where its group begins.
     groups: Lengths
     blocks: Lengths
@@ -53,20 +51,22 @@ class Rechunking:
         """Number of groups of blocks along each dimension."""
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
-    def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sorted numbers of the block groups that overlap old chunks; `places` has one row per old chunk.
+    def touched_groups(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sorted numbers of the block groups that overlap old chunks.
+
+        `starts` and `stops`: first pixels and ends of the old chunks, one row per chunk.
 
         Examples
         --------
-        >>> Rechunking((100,), (30,), (25,), (25,)).touched_groups(np.array([[1]])).tolist()
+        >>> Rechunking((100,), (25,), (25,)).touched_groups(np.array([[30]]), np.array([[60]])).tolist()
         [1, 2]
         """
         grid = self.group_grid
-        if not grid or not len(places):
-            return np.zeros(min(1, len(places)), np.int64)
+        if not grid or not len(starts):
+            return np.zeros(min(1, len(starts)), np.int64)
         lengths = np.array(self.groups)
-        first = places * self.old_chunks // lengths
-        last = (np.minimum((places + 1) * self.old_chunks, self.shape) - 1) // lengths
+        first = starts // lengths
+        last = (np.minimum(stops, self.shape) - 1) // lengths
         found = []
         for step in itertools.product(*(range(int(most) + 1) for most in (last - first).max(axis=0))):
             reached = first + step
@@ -88,7 +88,9 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
     """Return the division of an array into blocks and groups of blocks, to change its layout from `old` to `new`."""
     size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
-    size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))
+    size = max(
+        size, *(_COST_OF_CHUNK // max(1, math.prod(lengths)) for lengths in (_usual_chunk(old, new), new.chunks))
+    )
     # The distance after which old and new chunks begin at the same pixel.
     common = tuple(
         min(math.lcm(*lengths), lengths[1] * max(1, count))
@@ -105,7 +107,19 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
         if counts[longest] == 1:
             break
         blocks[longest] = counts[longest] // 2 * new.chunks[longest]
-    return Rechunking(new.shape, old.chunks, groups, tuple(blocks))
+    return Rechunking(new.shape, groups, tuple(blocks))
+
+
+def _usual_chunk(old: ArrayLayout, new: ArrayLayout) -> Lengths:
+    """Return the lengths of an old chunk where a new chunk overlaps the most of them."""
+    if old.edges is None:
+        return old.chunks
+    starts = [np.array(axis[:-1], np.int64) for axis in old.edges]
+    most = (
+        int((np.searchsorted(axis, axis + length) - np.arange(len(axis))).max(initial=1))
+        for axis, length in zip(starts, new.chunks, strict=True)
+    )
+    return tuple(max(1, length // count) for length, count in zip(new.chunks, most, strict=True))
 
 
 def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:

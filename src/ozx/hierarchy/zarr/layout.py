@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -177,6 +178,7 @@ _DEEPEST = 8
 _MOST_DIMENSIONS = 32
 
 Lengths = tuple[int, ...]
+Edges = tuple[Lengths, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,9 @@ class ArrayLayout:
     item_size: int | None
     # One name or None per dimension.
     dimension_names: tuple[str | None, ...]
+    # For chunks of different lengths (a rectilinear grid, without shards): the first pixel of each chunk along each
+    # dimension, and the end of the last chunk. `chunks` then holds the longest lengths.
+    edges: Edges | None = None
 
     @property
     def shards(self) -> Lengths | None:
@@ -226,17 +231,40 @@ class ArrayLayout:
     @property
     def grid(self) -> Lengths:
         """Number of chunks along each dimension."""
-        return _grid(self.shape, self.chunks)
+        return self._count(self.chunks)
 
     @property
     def stored_grid(self) -> Lengths:
         """Number of stored values (shards or chunks) along each dimension."""
-        return _grid(self.shape, self.stored_shape)
+        return self._count(self.stored_shape)
 
     @property
     def chunks_per_stored(self) -> Lengths:
         """Number of chunks in one stored value along each dimension."""
         return tuple(whole // part for whole, part in zip(self.stored_shape, self.chunks, strict=True))
+
+    def bounds(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first pixels and the ends of chunks; `places` has one row of coordinates per chunk."""
+        if self.edges is None:
+            return places * self.chunks, (places + 1) * self.chunks
+        starts, stops = np.empty_like(places), np.empty_like(places)
+        for dimension, axis in enumerate(self.edges):
+            edges, at = np.array(axis), places[:, dimension]
+            starts[:, dimension], stops[:, dimension] = edges[at], edges[at + 1]
+        return starts, stops
+
+    def spans(self, dimension: int, start: int, stop: int) -> dict[int, slice]:
+        """Return the pixels of each chunk that overlaps the pixels from `start` to `stop` of a dimension, by number."""
+        if self.edges is None:
+            length = self.chunks[dimension]
+            numbers = range(start // length, -(-stop // length))
+            return {at: slice(at * length, (at + 1) * length) for at in numbers}
+        edges = self.edges[dimension]
+        numbers = range(bisect_right(edges, start) - 1, bisect_left(edges, stop))
+        return {at: slice(edges[at], edges[at + 1]) for at in numbers}
+
+    def _count(self, lengths: Lengths) -> Lengths:
+        return _grid(self.shape, lengths) if self.edges is None else tuple(len(axis) - 1 for axis in self.edges)
 
 
 def parse_layout(document: Document, node: str, understands: Understands = is_registered) -> ArrayLayout:

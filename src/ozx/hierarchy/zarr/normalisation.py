@@ -35,7 +35,7 @@ _HINT = (
 )
 _RECTILINEAR_HINT = (
     "zarr-python 3.2 and later, and so ozx.open, read it after zarr.config.set({'array.rectilinear_chunks': True}). "
-    "ozx pack and ozx unpack copy it unchanged."
+    "ozx repack --chunks makes the grid regular; ozx pack and ozx unpack copy it unchanged."
 )
 
 
