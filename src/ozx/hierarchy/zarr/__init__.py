@@ -2,8 +2,8 @@
 
 ``array``, ``codecs``
     The members of ``zarr.json``; codecs by name, and the checksum behind each chunk.
-``chunk_keys``, ``layout``
-    The keys of chunks, their layout in stored values, the index of a shard.
+``chunk_keys``, ``layout``, ``rectilinear``
+    The keys of chunks, their layout in stored values, the index of a shard, chunks of different lengths.
 ``extensions``, ``must_understand``
     What a document declares beyond the core, and whether its chunks may be moved.
 ``normalisation``
