@@ -1,7 +1,7 @@
 """Access the hierarchy in an archive as a store of zarr-python.
 
-``ozx_store``, ``session_store``
-    `OzxStore`, a zarr Store, with writes to parts of a value; its base class, which uses a session.
+``ozx_store``
+    `OzxStore`, a zarr Store, with writes to parts of a value.
 ``reading``, ``writing``, ``remote_writing``
     The kinds of sessions: for a finished archive, for one being written, and for one uploaded at its end.
 ``partial_file``, ``growing_file``, ``finishing``

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import os
+import weakref
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
+from types import TracebackType
 from typing import Any, Literal
 
-from zarr.abc.store import ByteRequest
+from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.config import BadConfigError
 
-from ozx.errors import UsageError
+from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Location, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Location, format_location, given_output, parse_location, printable_location
 from ozx.hierarchy.keys import METADATA
 from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.remote_writing import RemoteWriteSession
-from ozx.store.session_store import SessionStore
+from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import WriteOptions, WriteSession
 
 # Write parts of values, an operation of Zarr core's store interface that zarr-python's Store lacks.
@@ -75,8 +78,11 @@ def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
 
 _MODES = ("r", "w", "x", "a")
 
+# Open writers: a store pickled and unpickled within one process writes to the same one.
+_writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDictionary()
 
-class OzxStore(SessionStore):
+
+class OzxStore(Store):
     """A zarr store of the hierarchy in an .ozx file, for zarr-python and libraries based on it.
 
     Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; if
@@ -160,12 +166,89 @@ class OzxStore(SessionStore):
             raise UsageError("live=True reads files on this computer; got a URL", path=printable_location(name))
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
         option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync, metadata == "last")
-        super().__init__(
-            place,
-            mode,
-            read_only=mode == "r" if read_only is None else read_only,
-            session=_reader(place, options, live=live) if mode == "r" else _writer(place, option, options),
-        )
+        super().__init__(read_only=mode == "r" if read_only is None else read_only)
+        self.path = place
+        self.mode = mode
+        self._read: ArchiveSession | None = None
+        self._write: WriteSession | None = None
+        self._detached_from: int | None = None
+        if mode == "r":
+            self._read = _reader(place, options, live=live)
+        else:
+            self._write = RemoteWriteSession(place, option, options) if is_url else WriteSession(place, option)
+
+    @property
+    def archive_session(self) -> ArchiveSession | None:
+        """The session that reads values; None for a store that writes, and for a store whose file still grows."""
+        return self._read if self._read is not None and self._read.has_reader else None
+
+    @property
+    def write_session(self) -> WriteSession | None:
+        """The session that writes values.
+
+        None for a read-only store, and in any process except the writer's process.
+        """
+        return None if self.read_only else self._write
+
+    @property
+    def state(self) -> str:
+        """The state of the file of a store with ``live=True`` (see `ozx.open`); ``finished`` for other stores."""
+        return "finished" if self._read is None else self._read.state
+
+    def refresh(self) -> bool:
+        """For a store with ``live=True``, make new data of the writer visible; return whether data or state changed."""
+        return self._read is not None and self._read.refresh()
+
+    def __str__(self) -> str:
+        return self._printable if "://" in self.path else format_location(Location(self.path))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._printable!r}, mode={self.mode!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both stores have the same path, mode and `read_only`."""
+        return isinstance(other, OzxStore) and self._identity() == other._identity()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _printable(self) -> str:
+        return printable_location(self.path)
+
+    def _identity(self) -> tuple[str, str, bool]:
+        return self.path, self.mode, self.read_only
+
+    # An unpickled store reads in any process, but writes only in the process that created its session.
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_write"] = None
+        if self._write is not None:
+            state["_detached_from"] = os.getpid()
+            state["_token"] = token = self._write.token
+            _writing[token] = self._write
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        token = state.pop("_token", None)
+        self.__dict__.update(state)
+        if token is not None and self._detached_from == os.getpid():
+            self._write = _writing.get(token)
+
+    # Opening and closing, called by zarr.
+
+    async def _open(self) -> None:
+        if self._is_open:
+            raise ValueError("store is already open")
+        self._is_open = True
+        self._bring_pipeline(METADATA)  # zarr-python 3.4 makes the first array of a new store before it asks for a key
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if exc_type is not None and self._write is not None and not self.read_only:
+            self._write.abort()
+        self.close()
 
     def close(self) -> None:
         """Finish writing and release the file; a store in mode ``r`` can be used again afterwards.
@@ -206,11 +289,53 @@ class OzxStore(SessionStore):
             with suppress(BadConfigError):  # zarr-python raises it again
                 use_pipeline()
 
-    async def _open(self) -> None:
-        await super()._open()
-        self._bring_pipeline(METADATA)  # zarr-python 3.4 makes the first array of a new store before it asks for a key
+    @property
+    def _supports_sync_io(self) -> bool:
+        # zarr 3.2 and later read without an event loop where possible; remote files need one to read in parallel.
+        return self._read is None or not self._read.is_remote
+
+    @property
+    def _values(self) -> ArchiveSession | WriteSession:
+        if self._read is not None:
+            return self._read
+        if self._write is None:
+            raise ResourceError(
+                f"the store is written by process {self._detached_from}; this is process {os.getpid()}",
+                path=self.path,
+                hint="Write from threads of one process, or let each process write a file of its own.",
+            )
+        return self._write
+
+    def _writer(self) -> WriteSession:
+        self._check_writable()
+        self._is_open = True
+        values = self._values
+        if isinstance(values, ArchiveSession):
+            raise self._opened_for_reading()
+        return values
+
+    def _opened_for_reading(self) -> UsageError:
+        return UsageError(
+            "the store was opened for reading", path=self._printable, hint='Open it with mode="a" to change it.'
+        )
 
     # Reading.
+
+    def _has_key(self, key: str) -> bool:
+        return self._values.size(key) is not None
+
+    async def _size(self, key: str) -> int | None:
+        self._is_open = True
+        if self._read is not None:
+            await self._read.ensure_open()
+        return self._values.size(key)
+
+    async def _look_up(self, question: Callable[[SortedKeys], builtins.list[str]]) -> builtins.list[str]:
+        self._is_open = True
+        if self._read is not None:
+            await self._read.ensure_open()
+        with self._values.keys() as keys:
+            return question(keys)
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
@@ -416,10 +541,6 @@ def _reader(place: str, options: Mapping[str, Any] | None, *, live: bool) -> Arc
     from ozx.store.live.session import LiveSession  # noqa: PLC0415 (few files grow)
 
     return LiveSession(place)
-
-
-def _writer(place: str, option: WriteOptions, options: Mapping[str, Any] | None) -> WriteSession:
-    return RemoteWriteSession(place, option, options) if Location(place).is_remote else WriteSession(place, option)
 
 
 def file_part(path: str | os.PathLike[str]) -> str:
