@@ -8,8 +8,8 @@
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
 ``sorted_keys``, ``after_fork``
     The keys below a prefix; locks in a forked child.
-``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``
-    Other stores: metadata in the form that zarr-python reads, a source as a store, local and remote directories.
+``normalised``, ``read_only_stores``, ``remote_directory_store``
+    Other stores: metadata in the form that zarr-python reads; a source, a local and a remote directory as stores.
 ``opening``, ``extension_groups``, ``array``
     Files opened as zarr groups; the arrays of a group, opened by the handlers of extensions; the class of these arrays.
 ``live/``

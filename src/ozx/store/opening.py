@@ -300,8 +300,8 @@ def _open_directory(path: str) -> zarr.Group:
 
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
-    from ozx.store.local_store import DirectoryStore  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
+    from ozx.store.read_only_stores import DirectoryStore  # noqa: PLC0415
 
     root = os.path.join(path, ROOT_METADATA)
     store: Store = DirectoryStore(path, read_only=True)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable
-from functools import cached_property
-from typing import NoReturn
+from collections.abc import Iterable
 
-from zarr.abc.store import ByteRequest, RangeByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.abc.store import ByteRequest, RangeByteRequest
 
 from ozx.archive.remote.errors import changed_error
 from ozx.archive.remote.folder import RemoteFolder, RemoteObject
 from ozx.archive.remote.transport import Mark
-from ozx.errors import UsageError
 from ozx.flow.byte_ranges import requested_span
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.remote_objects import find_keys
 from ozx.hierarchy.json.reading import check_value_length
-from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.sorted_keys import SortedKeys
+from ozx.store.read_only_stores import ReadOnlyStore
 
 # About 10 MB. A reader needs the mark of a shard from the read of the shard's index to the reads of its chunks, and
 # far fewer shards are read at a time.
@@ -67,7 +62,7 @@ class ObjectMarks:
             return known
 
 
-class RemoteDirectoryStore(Store):
+class RemoteDirectoryStore(ReadOnlyStore):
     """A read-only zarr store of the objects below a URL; each object is requested when it is read.
 
     A whole value comes from one response, and is the value at that time: new keys and changed metadata are found. From
@@ -75,90 +70,34 @@ class RemoteDirectoryStore(Store):
     length or identity changes, reads of parts raise `FormatError` (``zip/changed``). A new store reads the new object.
     """
 
-    supports_writes = False
-    supports_deletes = False
-    supports_listing = True
-
     def __init__(self, folder: RemoteFolder) -> None:
-        super().__init__(read_only=True)
+        super().__init__(folder.name)
         self._folder = folder
         self._marks = ObjectMarks()
-
-    def __repr__(self) -> str:
-        return f"RemoteDirectoryStore({self._folder.name!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemoteDirectoryStore) and self._folder.url == other._folder.url
 
-    __hash__ = None  # type: ignore[assignment]  # as every store that compares by value
+    __hash__ = None
 
-    @cached_property
-    def _keys(self) -> SortedKeys:
-        """All keys; on a server without listing, only the metadata keys."""
+    def _iter_keys(self) -> Iterable[str]:
+        """Return all keys; on a server without listing, only the metadata keys."""
         folder = self._folder
         objects = folder.list_objects() if folder.can_list else find_keys(folder, metadata_only=True).objects
-        return SortedKeys([found.key for found in objects])
+        return [found.key for found in objects]
 
-    def get_sync(
-        self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
-        """Return the same result as `get`, without an event loop."""
+    def _size(self, key: str) -> int | None:
+        found = self._folder.find(key)
+        return None if found is None else found.size
+
+    def _read(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
         try:
-            data = self._read(key, byte_range)
+            if byte_range is not None:
+                return self._read_part(key, byte_range)
+            data = self._folder.read(key)
         except KeyError:
             return None
-        return (prototype or default_buffer_prototype()).buffer.from_bytes(data)
-
-    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return the value of a key, or the requested bytes of the value; None for a missing key."""
-        return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
-
-    async def get_partial_values(
-        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
-    ) -> list[Buffer | None]:
-        """Return the result of `get` for each key and range, in order."""
-        return await asyncio.gather(*(self.get(key, prototype, byte_range) for key, byte_range in key_ranges))
-
-    async def exists(self, key: str) -> bool:
-        """Return whether `key` has a value."""
-        return await asyncio.to_thread(self._folder.find, key) is not None
-
-    async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes."""
-        found = await asyncio.to_thread(self._folder.find, key)
-        if found is None:
-            raise FileNotFoundError(key)
-        return found.size
-
-    async def list(self) -> AsyncIterator[str]:
-        """Yield all keys; on a server without listing, only the metadata keys."""
-        for key in await asyncio.to_thread(lambda: self._keys.below("")):
-            yield key
-
-    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the keys that begin with `prefix`."""
-        for key in await asyncio.to_thread(lambda: self._keys.below(prefix)):
-            yield key
-
-    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names of keys and folders directly below a node."""
-        for name in await asyncio.to_thread(lambda: self._keys.children(prefix)):
-            yield name
-
-    async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Raise an error, because this store is read-only."""
-        del value
-        raise self._refusal(key)
-
-    async def delete(self, key: str) -> NoReturn:
-        """Raise an error, because this store is read-only."""
-        raise self._refusal(key)
-
-    def _read(self, key: str, byte_range: ByteRequest | None) -> bytes:
-        if byte_range is not None:
-            return self._read_part(key, byte_range)
-        data = self._folder.read(key)
-        if is_metadata_key(key) or is_legacy_metadata_key(key):
+        if is_any_metadata_key(key):
             check_value_length(len(data), key)
         return data
 
@@ -182,6 +121,3 @@ class RemoteDirectoryStore(Store):
         if known != found.mark:
             raise changed_error(self._folder.name_of(key), known.size, found.size)
         return known
-
-    def _refusal(self, key: str) -> UsageError:
-        return UsageError(f"this store is read-only; {key} was not changed", path=self._folder.name)

@@ -14,7 +14,7 @@ from zarr.storage import LocalStore
 import ozx
 from ozx.errors import UsageError
 from ozx.flow.repair.hierarchy import open_repaired
-from ozx.store.source_store import SourceStore, open_source_group
+from ozx.store.read_only_stores import SourceStore, open_source_group
 
 IMAGE, LEGACY = FIXTURES / "image.ome.zarr", FIXTURES / "legacy.ome.zarr"
 PROTOTYPE = default_buffer_prototype()
