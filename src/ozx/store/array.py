@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.codecs.bounded_arrays import bound_array
 from ozx.errors import UsageError
-from ozx.store.pixels.basic import BasicReader, basic_reader
-from ozx.store.pixels.basic_update import BasicWriter, basic_writer
+from ozx.store.pixels.basic import BasicReader, BasicWriter, basic_reader, basic_writer
 from ozx.store.pixels.pipeline import ArchivePipeline
 
 
@@ -122,7 +121,7 @@ class Array(zarr.Array[Any]):
         writer = self._writer
         if writer is None or writer.metadata is not self._async_array.metadata:
             writer = self._writer = basic_writer(self._async_array)
-        return writer is not None and writer.write(selection, value)
+        return writer is not None and writer.is_usable and writer.write(selection, value)
 
     def _is_orthogonal(self, selection: Any) -> bool:
         parts = selection if isinstance(selection, tuple) else (selection,)

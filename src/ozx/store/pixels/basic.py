@@ -1,4 +1,7 @@
-"""Read basic selections of one array without zarr-python, which needs longer than the reading of a small window."""
+"""Read and write basic selections of one array without zarr-python, which needs longer than a small window itself.
+
+Writing uses the caller's thread and those of the pool.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,23 @@ from numpy.typing import NDArray
 
 from ozx.archive.entry_blocks import EntrySpan, value_span
 from ozx.archive.reader import ArchiveReader
+from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import OzxError
 from ozx.hierarchy.nodes import join_path
+from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
 from ozx.store.pixels.remote_plan import plan_for
 from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
+from ozx.store.pixels.update import Change, PixelUpdate
 from ozx.store.reading import ArchiveSession
+from ozx.store.writing import WriteSession
 
 # The places of more chunks are not remembered; one takes about 300 bytes.
 _MOST_KNOWN = 100_000
 # zarr-python's setting for results in the memory of this computer.
-NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
+_NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
 
 
 class Window(NamedTuple):
@@ -34,23 +41,33 @@ class Window(NamedTuple):
     result_shape: Lengths
 
 
-class BasicReader:
-    """A reader of basic selections of an array; it remembers the places of the array's chunks in the file."""
+class _BasicAccess:
+    """What reading and writing of an array share."""
 
-    def __init__(self, array: Any, session: ArchiveSession) -> None:
+    def __init__(self, array: Any) -> None:
         self.metadata = array.metadata
-        self._session = session
         self._prefix = join_path(array.store_path.path, "x")[:-1]
         self._chunk: Lengths = tuple(self.metadata.chunk_grid.chunk_shape)
         self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
         self._codec = array.codec_pipeline.codecs.find(self._chunk, self.metadata.dtype)
-        self._known: dict[Lengths, EntrySpan | None] = {}
-        self._reader: ArchiveReader | None = None  # whose places are known
 
     @property
     def is_usable(self) -> bool:
-        """Whether this reader supports the array's codecs, and zarr-python is to return numpy arrays."""
-        return self._codec is not None and zarr.config.config.get("ndbuffer") == NUMPY_BUFFER
+        """Whether ozx itself supports the array's codecs, and zarr-python is to use numpy arrays."""
+        return self._codec is not None and zarr.config.config.get("ndbuffer") == _NUMPY_BUFFER
+
+    def _key(self, chunk: Lengths) -> str:
+        return self._prefix + str(self.metadata.encode_chunk_key(chunk))
+
+
+class BasicReader(_BasicAccess):
+    """A reader of basic selections of an array; it remembers the places of the array's chunks in the file."""
+
+    def __init__(self, array: Any, session: ArchiveSession) -> None:
+        super().__init__(array)
+        self._session = session
+        self._known: dict[Lengths, EntrySpan | None] = {}
+        self._reader: ArchiveReader | None = None  # whose places are known
 
     def read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
         """Return the pixels of each selection, in the items of `out` if given; None if only zarr-python can read them.
@@ -106,8 +123,59 @@ class BasicReader:
                 found[number] = known[parts[number][0]] = value_span(plan.reader, place)
         return found
 
-    def _key(self, chunk: Lengths) -> str:
-        return self._prefix + str(self.metadata.encode_chunk_key(chunk))
+
+class BasicWriter(_BasicAccess):
+    """A writer of basic selections of an array."""
+
+    def __init__(self, array: Any, session: WriteSession) -> None:
+        super().__init__(array)
+        self._session = session
+        self._background = Background(self.metadata.fill_value, array.config.write_empty_chunks)
+
+    def write(self, selection: Any, value: Any) -> bool:
+        """Write the pixels of a selection; return False, and write nothing, if only zarr-python can write them."""
+        try:
+            window = window_of(selection, self.metadata.shape)
+            pixels = self._pixels(value)
+            if pixels.shape:
+                if pixels.shape != window.result_shape:
+                    return False
+                pixels = pixels.reshape(window.shape)
+            update = PixelUpdate(self._session, self._changes(window.bounds), pixels)
+        except OzxError:
+            raise
+        except Exception:  # noqa: BLE001 (an unsupported selection, or a value for which zarr-python raises the error)
+            return False
+        try:
+            update.write()
+        except UndecodableChunkError as error:
+            raise error.at(self._session.path) from error.__cause__
+        return True
+
+    def _pixels(self, value: Any) -> NDArray[Any]:
+        """Return a scalar or an array with the array's data type; raise any error for other values."""
+        if np.isscalar(value):
+            return np.asarray(value, self._dtype)
+        if type(value) is not np.ndarray:
+            raise TypeError(value)
+        return value if value.dtype.name == self._dtype.name else value.astype(self._dtype)
+
+    def _changes(self, bounds: list[Bounds]) -> list[Change]:
+        """Return the changed chunks of a selection."""
+        whole = tuple(slice(0, length) for length in self._chunk)
+        changes = []
+        for chunk, inside, target in overlaps(bounds, self._chunk):
+            is_complete = inside is None or self._is_rest(chunk, inside)
+            part = whole if inside is None else inside
+            changes.append(Change(self._key(chunk), self._codec, self._background, part, target, is_complete))
+        return changes
+
+    def _is_rest(self, chunk: Lengths, inside: tuple[slice, ...]) -> bool:
+        """Return whether a part of a chunk is all of the chunk that is inside the array."""
+        return all(
+            part.start == 0 and part.step == 1 and part.stop == min(extent, length - number * extent)
+            for number, part, extent, length in zip(chunk, inside, self._chunk, self.metadata.shape, strict=True)
+        )
 
 
 def window_of(selection: Any, shape: Lengths) -> Window:
@@ -149,7 +217,7 @@ def basic_reader(array: Any) -> BasicReader | None:
     if type(session) is not ArchiveSession or not isinstance(array.codec_pipeline, ArchivePipeline):
         return None
     if (
-        not has_regular_chunks(array.metadata)
+        not _has_regular_chunks(array.metadata)
         or array.config.order != "C"
         or not getattr(array.config, "read_missing_chunks", True)
     ):
@@ -157,7 +225,17 @@ def basic_reader(array: Any) -> BasicReader | None:
     return BasicReader(array, session)
 
 
-def has_regular_chunks(metadata: Any) -> bool:
+def basic_writer(array: Any) -> BasicWriter | None:
+    """Return a writer for an asynchronous array of zarr-python; None unless it is in an archive that is written."""
+    session: Any = getattr(array.store_path.store, "write_session", None)
+    if session is None or not isinstance(array.codec_pipeline, ArchivePipeline):
+        return None
+    if not _has_regular_chunks(array.metadata) or array.metadata.fill_value is None:
+        return None
+    return BasicWriter(array, session)
+
+
+def _has_regular_chunks(metadata: Any) -> bool:
     """Return whether all chunks of an array have one shape, which is not empty."""
     grid: Any = getattr(metadata, "chunk_grid", None)  # Zarr v2 has none
     return type(grid).__name__.startswith("RegularChunkGrid") and all(grid.chunk_shape)
