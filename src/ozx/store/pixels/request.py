@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,6 @@ from ozx.store.pixels.selections import Overlap, bounding_box, covers, has_no_ar
 from ozx.store.reading import ArchiveSession
 
 Selection = Any
-
-
-class Stored(NamedTuple):
-    """An item of a request, with the codec, the byte range and the length of its chunk or shard."""
-
-    item: Any
-    codec: ChunkCodec | ShardCodec
-    place: EntrySpan
-    size: int
 
 
 class PixelRequest:
@@ -55,41 +46,34 @@ class PixelRequest:
     def plan(self) -> ReadPlan:
         """Return the bytes to read; set the pixels of missing chunks to the fill value."""
         plan = plan_for(self._session)
-        plan.checked(lambda: self._add_all(plan, self._find(plan)))
+        plan.checked(lambda: self._add_all(plan))
         return plan
 
-    def _find(self, plan: ReadPlan) -> list[Stored]:
-        """Return the chunks and shards that exist in the archive."""
+    def _add_all(self, plan: ReadPlan) -> None:
         rows = plan.find([item[0].path for item in self._items])
         self.missing = [row < 0 for row in rows]
-        items = [item for item, row in zip(self._items, rows, strict=True) if row >= 0]
-        places = plan.places([row for row in rows if row >= 0])
-        return [
-            Stored(item, self._codec(item[1]), place, plan.size_of(place))
-            for item, place in zip(items, places, strict=True)
-        ]
-
-    def _codec(self, spec: Any) -> ChunkCodec | ShardCodec:
-        codec = self._codecs.find(spec.shape, spec.dtype)
-        if codec is None or self._out.dtype.kind != codec.dtype.kind:
-            raise NotPlannedError
-        return codec
-
-    def _add_all(self, plan: ReadPlan, stored: list[Stored]) -> None:
+        places = iter(plan.places([row for row in rows if row >= 0]))
         for item, is_missing in zip(self._items, self.missing, strict=True):
             if is_missing:
                 self._out[item[3]] = fill_value_or_default(item[1])
-        for one in stored:
-            check_value_length(one.size, one.item[0].path)
-            if isinstance(one.codec, ShardCodec):
-                self._add_shard(plan, one, one.codec)
-                continue
-            inside, target = one.item[2], one.item[3]
-            if is_basic(target) and covers(inside, one.codec.shape):
-                plan.add(one.place, one.codec, None, self._out[(*target, ...)], "", None)
             else:
-                plan.expect(one.codec, 1, one.size)
-                plan.add_value(one.place, partial(self._put, one.codec), inside, target)
+                self._add(plan, item, next(places))
+
+    def _add(self, plan: ReadPlan, item: Any, place: EntrySpan) -> None:
+        """Add a chunk or shard that exists in the archive."""
+        path, spec, inside, target = item[:4]
+        codec, size = self._codecs.find(spec.shape, spec.dtype), plan.size_of(place)
+        if codec is None or self._out.dtype.kind != codec.dtype.kind:
+            raise NotPlannedError
+        check_value_length(size, path.path)
+        if isinstance(codec, ShardCodec):
+            view, overlaps = self._overlaps(plan, inside, target, codec)
+            plan.add_shard(place, codec, overlaps, view, path.path, fill_value_or_default(spec))
+        elif is_basic(target) and covers(inside, codec.shape):
+            plan.add(place, codec, None, self._out[(*target, ...)], "", None)
+        else:
+            plan.expect(codec, 1, size)
+            plan.add_value(place, partial(self._put, codec), inside, target)
 
     def _put(self, codec: ChunkCodec, inside: Selection, target: Selection, data: memoryview) -> None:
         self._assign(target, codec.decode(data)[inside])
@@ -97,14 +81,10 @@ class PixelRequest:
     def _assign(self, target: Selection, found: NDArray[Any]) -> None:
         self._out[target] = found.squeeze(axis=self._drop_axes) if self._drop_axes else found
 
-    def _add_shard(self, plan: ReadPlan, stored: Stored, codec: ShardCodec) -> None:
-        path, spec = stored.item[:2]
-        view, overlaps = self._overlaps(plan, stored.item, codec)
-        plan.add_shard(stored.place, codec, overlaps, view, path.path, fill_value_or_default(spec))
-
-    def _overlaps(self, plan: ReadPlan, item: Any, codec: ShardCodec) -> tuple[NDArray[Any], Iterable[Overlap]]:
+    def _overlaps(
+        self, plan: ReadPlan, selection: Selection, target: Selection, codec: ShardCodec
+    ) -> tuple[NDArray[Any], Iterable[Overlap]]:
         """Return the array to decode inner chunks into (a view or a buffer), and the place of each chunk in it."""
-        selection, target = item[2], item[3]
         if not isinstance(selection, tuple) or len(selection) != len(codec.shape):
             raise NotPlannedError
         if has_no_arrays(selection) and is_basic(target) and not self._drop_axes:
