@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
@@ -131,27 +131,34 @@ def read_blocks(source: FileSource, blocks: Sequence[Block], jobs: int) -> None:
     if len(blocks) == 1:
         _read(source, blocks[0])
         return
-    waiting = deque(blocks)
     POOL.readers.add(threading.get_ident())
-    helpers = [POOL.submit(partial(_work, source, waiting)) for _ in range(min(jobs, len(blocks)) - len(POOL.readers))]
     try:
-        _work(source, waiting)
+        do_together(partial(_read, source), blocks, min(jobs, len(blocks)) - len(POOL.readers))
     finally:
         POOL.readers.discard(threading.get_ident())
+
+
+def do_together(do: Callable[[T], None], items: Iterable[T], helpers: int) -> None:
+    """Call a function for each item, in the calling thread and in threads of the pool."""
+    waiting = deque(items)
+    threads = [POOL.submit(partial(_work, do, waiting)) for _ in range(helpers)]
+    try:
+        _work(do, waiting)
+    finally:
         waiting.clear()  # after an error
         # A helper that has not begun is not needed: the pool may be full of requests that wait for their helpers.
-        for helper in [helper for helper in helpers if not helper.cancel()]:
-            helper.result()
+        for thread in [thread for thread in threads if not thread.cancel()]:
+            thread.result()
 
 
-def _work(source: FileSource, waiting: deque[Block]) -> None:
+def _work(do: Callable[[T], None], waiting: deque[T]) -> None:
     while True:
         try:
-            block = waiting.popleft()
+            item = waiting.popleft()
         except IndexError:
             return
         try:
-            _read(source, block)
+            do(item)
         except BaseException:
             waiting.clear()
             raise

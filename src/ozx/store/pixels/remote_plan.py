@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import prod
@@ -22,7 +21,7 @@ from ozx.archive.remote.source import RemoteSource
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import FormatError
 from ozx.flow.workers import default_jobs
-from ozx.store.pixels.blocks import POOL, Block, Span, join_spans
+from ozx.store.pixels.blocks import POOL, Block, Span, do_together, join_spans
 from ozx.store.pixels.plan import NotPlannedError, ReadPlan
 from ozx.store.pixels.selections import Overlap
 from ozx.store.pixels.shard_indexes import index_span
@@ -235,7 +234,7 @@ async def _take(block: Block, data: memoryview) -> None:
         await asyncio.wrap_future(POOL.submit(partial(block.finish, data)))
     await asyncio.gather(
         *(
-            asyncio.wrap_future(POOL.submit(partial(_take_spans, batch, block.start, data)))
+            asyncio.wrap_future(POOL.submit(partial(_take_spans, block.start, data, batch)))
             for batch in _batches(block.spans)
         )
     )
@@ -245,25 +244,8 @@ def _take_now(block: Block, data: memoryview) -> None:
     """Do the same as `_take`, partly in the calling thread."""
     if block.finish is not None:
         block.finish(data)
-    waiting = deque(_batches(block.spans))
-
-    work = partial(_work, waiting, block.start, data)
-    helpers = [POOL.submit(work) for _ in range(min(default_jobs(), len(waiting)) - 1)]
-    try:
-        work()
-    finally:
-        waiting.clear()  # after an error
-        for helper in [helper for helper in helpers if not helper.cancel()]:
-            helper.result()
-
-
-def _work(waiting: deque[list[Span]], base: int, data: memoryview) -> None:
-    while True:
-        try:
-            batch = waiting.popleft()
-        except IndexError:
-            return
-        _take_spans(batch, base, data)
+    batches = list(_batches(block.spans))
+    do_together(partial(_take_spans, block.start, data), batches, min(default_jobs(), len(batches)) - 1)
 
 
 def _batches(spans: list[Span]) -> Iterator[list[Span]]:
@@ -279,7 +261,7 @@ def _batches(spans: list[Span]) -> Iterator[list[Span]]:
         yield batch
 
 
-def _take_spans(spans: list[Span], base: int, data: memoryview) -> None:
+def _take_spans(base: int, data: memoryview, spans: list[Span]) -> None:
     for start, stop, take in spans:
         take(data[start - base : stop - base])
 
@@ -287,4 +269,4 @@ def _take_spans(spans: list[Span], base: int, data: memoryview) -> None:
 def _take_opened(block: Block, data: memoryview) -> None:
     if block.finish is not None:
         block.finish(data)
-    _take_spans(block.spans, block.start, data)
+    _take_spans(block.start, data, block.spans)
