@@ -99,7 +99,7 @@ class PixelUpdate:
                     shard = ShardEdit(codec, view, selection if box is None else box, pixels, change.background, key)
                 is_large = codec.size >= LARGE_SHARD and codec.index.location == "end"
                 is_new = is_large and self._session.size(key) is None
-                value = _NewShard(key, shard, codec.size) if is_new else _Shard(key, shard)
+                value = _Value(key, shard, codec.size if is_new else 0)
                 step = max(1, _BATCH // codec.inner.size)
                 turn = alone if codec.inner.effort < _QUICK else together
                 for first in range(0, len(shard), step):
@@ -108,7 +108,7 @@ class PixelUpdate:
             else:
                 inside = None if covers(selection, codec.shape) else selection
                 edit = ChunkEdit(codec, view, inside, pixels, change.background)
-                yield _Job(_Chunk(key), edit.encode_alone, codec.size, alone if codec.effort < _QUICK else together)
+                yield _Job(_Value(key), edit.encode_alone, codec.size, alone if codec.effort < _QUICK else together)
 
     def _change(self, change: Change, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
@@ -134,56 +134,36 @@ def _forwards(start: int, stop: int) -> slice:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Chunk:
-    """A chunk to store as a separate value."""
+class _Value:
+    """A chunk or a shard to store as a value."""
 
     key: str
+    shard: ShardEdit | None = None  # None for a chunk
+    appended: int = 0  # the size of a large new shard, which is stored at the end of the file, chunk by chunk
 
     def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
-        """Store the encoded chunk; delete the value if the chunk need not be stored."""
-        _store(session, self.key, [piece for _, pieces in chunks for piece in pieces])
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Shard:
-    """A shard that is stored when all its chunks are encoded."""
-
-    key: str
-    edit: ShardEdit
-
-    def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
-        """Store the shard; delete the value if the shard is empty."""
-        _store(session, self.key, self.edit.parts(chunks))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _NewShard:
-    """A large shard to store at the end of the file, chunk by chunk."""
-
-    key: str
-    edit: ShardEdit
-    size: int
-
-    def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
-        """Append the shard, unless it is empty."""
-        with session.appended(self.key, self.size) as value:
-            for piece in self.edit.iter_pieces(chunks):
-                value.append(piece)
-            if value.size:
-                value.append(self.edit.index())
-
-
-def _store(session: WriteSession, key: str, parts: list[bytes | memoryview]) -> None:
-    if parts:
-        session.set_parts(key, parts)
-    else:
-        session.delete(key)
+        """Store the encoded chunks; delete the value if there are none."""
+        if self.shard is None:
+            parts = [piece for _, pieces in chunks for piece in pieces]
+        elif self.appended:
+            with session.appended(self.key, self.appended) as value:
+                for piece in self.shard.iter_pieces(chunks):
+                    value.append(piece)
+                if value.size:
+                    value.append(self.shard.index())
+            return
+        else:
+            parts = self.shard.parts(chunks)
+        if parts:
+            session.set_parts(self.key, parts)
+        else:
+            session.delete(self.key)
 
 
 class _Job(NamedTuple):
     """Chunks to encode in one thread, and the value that contains them."""
 
-    value: _Chunk | _Shard | _NewShard
+    value: _Value
     encode: Callable[[], Encoded]
     size: int  # of the decoded chunks, in bytes
     turn: AbstractContextManager[Any]  # held while the chunks are encoded
