@@ -103,10 +103,14 @@ class ChunkCodec:
             raise ValueError(f"expected at most {self.most_stored:,} bytes; it has {len(data):,}")
         return self.decode(data)
 
-    def encode(self, pixels: NDArray[Any]) -> memoryview:
-        """Return an encoded chunk; without a compressor the result may share memory with `pixels`."""
-        stored = np.ascontiguousarray(pixels.transpose(self.order), self.dtype).reshape(-1).view(np.uint8)
-        return self.encode_stored(stored.data)
+    def encode(self, pixels: NDArray[Any], allocate: Allocate) -> memoryview:
+        """Return an encoded chunk; without a compressor it may share memory with `pixels`, or be from `allocate`."""
+        stored = pixels.transpose(self.order)
+        if stored.flags.c_contiguous and stored.dtype == self.dtype:
+            return self.encode_stored(stored.reshape(-1).view(np.uint8).data)
+        octets = allocate(self.size)
+        octets.view(self.dtype).reshape(self.stored_shape)[...] = stored
+        return self.encode_stored(octets.data)  # which keeps this array, not only its memory
 
     def encode_stored(self, data: memoryview) -> memoryview:
         """Encode a chunk whose pixels have the stored order and byte order."""

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ozx.store.growing_file import Slot
-from ozx.store.live.index import Index, IndexReader, IndexWriter, index_of
+from ozx.store.live.index import Index, IndexWriter, index_of
 
 ARRAY = json.dumps({"node_type": "array", "shape": [1, 8, 8]}).encode()
 
@@ -54,7 +54,8 @@ def test_after_an_error_no_line_follows(partial, monkeypatch):
     fill(writer)
     monkeypatch.undo()
     assert len(calls) == 3
-    assert len(list(IndexReader(index_of(partial)).iter_new())) == 3
+    with open(index_of(partial), encoding="ascii") as index:
+        assert len(index.readlines()) == 3
     writer.close("finished")
     assert not os.path.exists(index_of(partial))
 
@@ -78,6 +79,6 @@ def test_threads(partial):
         thread.start()
     for thread in threads:
         thread.join()
-    index = Index()
-    index.take(IndexReader(index_of(partial)).iter_new())
+    index = Index(index_of(partial))
+    assert index.look()
     assert len(index.values) == 800

@@ -17,7 +17,7 @@ from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.quoting import quote
-from ozx.store.live.index import Index, IndexReader, ListedValue, index_of
+from ozx.store.live.index import Index, ListedValue, index_of
 
 _PARTIAL = ".partial"
 _BLOCK = 1 << 20
@@ -44,10 +44,9 @@ class FollowedFile:
     def __init__(self, partial: str) -> None:
         self.partial = partial
         self.state = "growing"
-        self.index = Index()
         self._file = PositionalFile(partial)
         self._descriptor = self._file.descriptor()  # opened now: the file will have another name
-        self._records = IndexReader(index_of(partial))
+        self.index = Index(index_of(partial))
         self._checked: set[str] = set()
         self._looking = threading.Lock()
         self.look()
@@ -68,7 +67,7 @@ class FollowedFile:
             if self.state != "growing":
                 return False
             is_left = is_free(self._descriptor)  # first: a writer that ends later is seen at the next look
-            is_new = self.index.take(self._records.iter_new())
+            is_new = self.index.look()
             if is_left and not self._has_end() and not still_has_name(self._descriptor, self.partial):
                 self._wait_for_end()
             if self._has_end():
@@ -87,7 +86,7 @@ class FollowedFile:
 
     def close(self) -> None:
         """Close the files."""
-        self._records.close()
+        self.index.close()
         self._file.close()
 
     def _check(self, key: str, value: ListedValue) -> None:
@@ -118,7 +117,7 @@ class FollowedFile:
         end = time.monotonic() + _PATIENCE
         while self.index.end is None and time.monotonic() < end:
             time.sleep(_STEP)
-            self.index.take(self._records.iter_new())
+            self.index.look()
 
 
 def find_followed(path: str) -> FollowedFile | None:

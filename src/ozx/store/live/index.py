@@ -107,15 +107,20 @@ class IndexWriter:
                 self._file = None
 
 
-class IndexReader:
-    """Reader of the records of an index that may still grow.
+class Index:
+    """The content of an index that may still grow: what a growing file contains.
 
-    `path`: the path of the index. The file stays open, so that its last lines can be read after its removal.
+    The file stays open, so that its last lines can be read after its removal.
     """
 
     def __init__(self, path: str) -> None:
         self._file: int | None = open_for_reading(path)
         self._offset = 0  # of the first line that is not read
+        self.inode: int | None = None
+        self.name = ""
+        self.documents: dict[str, bytes] = {}
+        self.values: dict[str, ListedValue] = {}
+        self.end: str | None = None
 
     def __del__(self) -> None:
         self.close()
@@ -126,7 +131,7 @@ class IndexReader:
         if file is not None:
             os.close(file)
 
-    def iter_new(self) -> Iterator[list[Any]]:
+    def _iter_new(self) -> Iterator[list[Any]]:
         """Yield the complete records that were added since the last call."""
         rest, end = b"", self._offset
         while self._file is not None and (data := os.pread(self._file, _BLOCK, end)):
@@ -139,32 +144,12 @@ class IndexReader:
                 self._offset += len(line) + 1
                 yield record
 
-
-def _parse(line: bytes) -> list[Any] | None:
-    """Return the record of a line; None if the line is damaged."""
-    data = line[_CHECKSUM_LENGTH + 1 :]
-    if line[: _CHECKSUM_LENGTH + 1] != b"%08x " % crc32(data):
-        return None
-    record = json.loads(data)
-    return record if isinstance(record, list) else None
-
-
-class Index:
-    """The content of ``NAME.partial.index``, read record by record: what a growing file contains."""
-
-    def __init__(self) -> None:
-        self.inode: int | None = None
-        self.name = ""
-        self.documents: dict[str, bytes] = {}
-        self.values: dict[str, ListedValue] = {}
-        self.end: str | None = None
-
-    def take(self, records: Iterator[list[Any]]) -> bool:
-        """Apply new records to the content; return whether there were any."""
+    def look(self) -> bool:
+        """Read the records that were added since the last call; return whether there were any."""
         changed: dict[str, bytes] = {}
         shapes: dict[str, list[int]] = {}
         is_new = False
-        for kind, *record in records:
+        for kind, *record in self._iter_new():
             is_new = True
             if kind == "documents":
                 documents = {key: text.encode("utf-8") for key, text in record[0].items()}
@@ -190,6 +175,15 @@ class Index:
             self.values[record[0]] = ListedValue(*record[1:])
         elif kind == "end":
             self.end = record[0]
+
+
+def _parse(line: bytes) -> list[Any] | None:
+    """Return the record of a line; None if the line is damaged."""
+    data = line[_CHECKSUM_LENGTH + 1 :]
+    if line[: _CHECKSUM_LENGTH + 1] != b"%08x " % crc32(data):
+        return None
+    record = json.loads(data)
+    return record if isinstance(record, list) else None
 
 
 def _resized(document: bytes, key: str, shape: list[int]) -> bytes:

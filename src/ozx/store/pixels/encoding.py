@@ -99,12 +99,7 @@ class ChunkEdit:
         chunk = self._merged(self.codec)
         if not self.background.is_stored and self.background.is_all_of(chunk):
             return None
-        stored = chunk.transpose(self.codec.order)
-        if stored.flags.c_contiguous and stored.dtype == self.codec.dtype:
-            return self.codec.encode(chunk)
-        data = _BUFFERS.take(self.codec.size)
-        data.view(self.codec.dtype).reshape(self.codec.stored_shape)[...] = stored
-        return self.codec.encode_stored(data.data)
+        return self.codec.encode(chunk, _BUFFERS.take)
 
     def encode_alone(self) -> Encoded:
         """Return the encoded chunk as `ShardEdit.encode` does."""
