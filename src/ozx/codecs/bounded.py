@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from ozx.errors import FormatError
 
@@ -54,16 +54,6 @@ class UndecodableChunkError(FormatError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (UndecodableChunkError, (self.key, self.reason, self.path))
-
-
-class _Decompressor(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: Bytes, max_length: int, /) -> bytes: ...
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
@@ -117,14 +107,11 @@ def _from_lzma(config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
     form, filters = config.get("format", lzma.FORMAT_XZ), config.get("filters")
     if form == lzma.FORMAT_RAW:
         for settings in filters or ():
-            _check_memory(int(settings.get("dict_size", 0)))
+            dictionary = int(settings.get("dict_size", 0))
+            if dictionary > _LZMA_MEMORY:
+                raise ValueError(f"expected a dictionary of at most {_LZMA_MEMORY:,} bytes; found {dictionary:,}")
         return _from_streams(lambda: lzma.LZMADecompressor(form, filters=filters), data, limit, is_single=True)
     return _from_streams(lambda: lzma.LZMADecompressor(form, memlimit=_LZMA_MEMORY), data, limit)
-
-
-def _check_memory(dictionary: int) -> None:
-    if dictionary > _LZMA_MEMORY:
-        raise ValueError(f"expected a dictionary of at most {_LZMA_MEMORY:,} bytes; found {dictionary:,}")
 
 
 def _check_length(length: int, limit: int) -> None:
@@ -133,7 +120,7 @@ def _check_length(length: int, limit: int) -> None:
 
 
 def _from_streams(
-    start: Callable[[], _Decompressor], data: Bytes, limit: int, *, is_padded: bool = False, is_single: bool = False
+    start: Callable[[], Any], data: Bytes, limit: int, *, is_padded: bool = False, is_single: bool = False
 ) -> bytes:
     """Return the joined output of consecutive compressed streams."""
     view = memoryview(data).cast("B")

@@ -132,8 +132,8 @@ class _BoundedSharding(ShardingCodec):
 
 
 @dataclass(frozen=True)
-class _BoundedTexts(ArrayBytesCodec):
-    """A codec for variable-length strings; it checks the number of strings before it allocates memory."""
+class _Wrapper:
+    """A codec of zarr-python, whose decoding a subclass limits."""
 
     codec: Any
     is_fixed_size = False
@@ -144,33 +144,28 @@ class _BoundedTexts(ArrayBytesCodec):
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
         return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
-    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
-        check_count(chunk_data.as_array_like(), prod(chunk_spec.shape))
-        found: NDBuffer = await self.codec._decode_single(chunk_data, chunk_spec)  # noqa: SLF001 (see BoundedCompressor)
-        return found
-
-    async def _encode_single(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> Buffer | None:
-        found: Buffer | None = await self.codec._encode_single(chunk_data, chunk_spec)  # noqa: SLF001
+    async def _encode_single(self, chunk_data: Any, chunk_spec: ArraySpec) -> Buffer | None:
+        found: Buffer | None = await self.codec._encode_single(chunk_data, chunk_spec)  # noqa: SLF001 (zarr's own way)
         return found
 
 
 @dataclass(frozen=True)
-class BoundedCompressor(BytesBytesCodec):
+class _BoundedTexts(_Wrapper, ArrayBytesCodec):
+    """A codec for variable-length strings; it checks the number of strings before it allocates memory."""
+
+    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
+        check_count(chunk_data.as_array_like(), prod(chunk_spec.shape))
+        found: NDBuffer = await self.codec._decode_single(chunk_data, chunk_spec)  # noqa: SLF001 (zarr's own way)
+        return found
+
+
+@dataclass(frozen=True)
+class _BoundedCompressor(_Wrapper, BytesBytesCodec):
     """A compressor with a limit on the decompressed size; the codecs before the compressor determine the limit."""
 
-    codec: Any
     config: Mapping[str, Any]
     serializer: str
     before: tuple[str, ...]
-    is_fixed_size = False
-
-    def to_dict(self) -> Any:
-        """Return the metadata of the compressor."""
-        return self.codec.to_dict()
-
-    def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        """Return the length of encoded data as the wrapped compressor computes it."""
-        return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
         return await asyncio.to_thread(self._decode, chunk_data, chunk_spec)
@@ -178,10 +173,6 @@ class BoundedCompressor(BytesBytesCodec):
     def _decode(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
         found = decompress(self.config, chunk_data.as_numpy_array().data, self._limit(chunk_spec))
         return chunk_spec.prototype.buffer.from_bytes(found)
-
-    async def _encode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer | None:
-        found: Buffer | None = await self.codec._encode_single(chunk_data, chunk_spec)  # noqa: SLF001 (zarr's own way)
-        return found
 
     def _limit(self, spec: ArraySpec) -> int:
         size = decoded = _decoded_size(spec)
@@ -233,7 +224,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
         if isinstance(codec, V2Codec):
             return codecs  # its filters are bounded already
         name = _name(codec)
-        is_ours = isinstance(codec, (BoundedCompressor, _BoundedSharding, _BoundedTexts))
+        is_ours = isinstance(codec, (_BoundedCompressor, _BoundedSharding, _BoundedTexts))
         if isinstance(codec, ArrayBytesCodec):
             serializer = name
         if is_ours:
@@ -254,7 +245,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
             found.append(_BoundedTexts(codec))
         elif isinstance(codec, BytesBytesCodec) and name in BOUNDED:
             config = {**getattr(codec, "codec_config", {}), "id": name}
-            found.append(BoundedCompressor(codec, config, serializer, tuple(before)))
+            found.append(_BoundedCompressor(codec, config, serializer, tuple(before)))
         else:
             found.append(codec)
         if isinstance(codec, BytesBytesCodec):
