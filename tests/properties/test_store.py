@@ -19,7 +19,6 @@ from ozx import OzxStore
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import RewrittenWarning
 from ozx.store import finishing, growing_file
-from ozx.store.ozx_store import overwritten
 
 GROUP = group(None)
 ARRAY = SEED["0/zarr.json"]
@@ -73,6 +72,14 @@ def part_of(value, wanted):
     if isinstance(wanted, SuffixByteRequest):
         return value[max(0, len(value) - wanted.suffix) :]
     return value[wanted.offset :] if isinstance(wanted, OffsetByteRequest) else value[wanted.start : wanted.end]
+
+
+def overwritten(value, writes):
+    """Write into bytes one by one; zeros fill the gaps."""
+    found = dict(enumerate(value))
+    for start, data in writes:
+        found |= dict(enumerate(data, start))
+    return bytes(found.get(place, 0) for place in range(max(found, default=-1) + 1))
 
 
 def change(store, memory, name, arguments):

@@ -110,6 +110,12 @@ def test_set_partial_values_refuses_overlapping_ranges_and_writes_nothing_then(w
     assert contents(writing) == VALUES
 
 
+def test_set_partial_values_refuses_a_write_before_the_value(writing):
+    with pytest.raises(UsageError, match="an offset of 0 or more"):
+        run(writing.set_partial_values([("0/c/0/0", 0, b"x"), ("0/c/0/1", -1, b"x")]))
+    assert contents(writing) == VALUES
+
+
 def test_erase(writing):
     run(writing.delete("0/c/0/0"))
     run(writing.delete("no/such/key"))

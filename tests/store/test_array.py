@@ -2,19 +2,15 @@
 
 import dataclasses
 import gc
-import os
 import pickle
 import warnings
 import weakref
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
 from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 import ozx
@@ -119,19 +115,6 @@ def test_fields_are_refused_as_zarr_does(tmp_path: Path, shards: tuple[int, ...]
     array = ozx.open_array(tmp_path / "a.ozx", "0")
     with pytest.raises(TypeError, match="Cannot cast"):
         array.get_basic_selection(slice(2), fields="a")
-
-
-@given(st.data())
-def test_random_windows(path: Path, data: st.DataObject) -> None:
-    bounds = [st.none() | st.integers(-length - 2, length + 2) for length in SHAPE]
-    parts = [
-        data.draw(st.integers(-length, length - 1) | st.builds(slice, bound, bound, st.none() | st.integers(1, 20)))
-        for length, bound in zip(SHAPE, bounds, strict=True)
-    ]
-    selection = tuple(parts[: data.draw(st.integers(1, 3))])
-    expected = np.full(SHAPE, 7, "u2")
-    expected[:2, :30] = PIXELS[:2, :30]
-    np.testing.assert_array_equal(ozx.open_array(path, "0")[selection], expected[selection])
 
 
 def test_members_of_groups_are_arrays_of_ozx(tmp_path: Path) -> None:
@@ -290,27 +273,6 @@ def test_the_reader_alone_answers_for_plain_types(tmp_path: Path, kind: str, sha
         np.testing.assert_array_equal(array.get_basic_selection(selection), pixels[selection])
     for found, selection in zip(array.read_many(selections), selections, strict=True):
         np.testing.assert_array_equal(found, pixels[selection])
-
-
-@pytest.mark.posix("an open file is not replaced there")
-def test_another_file_of_the_name_is_an_error(path: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "a.ozx"
-    copy.write_bytes(path.read_bytes())
-    array = ozx.open_array(copy, "0")
-    array[0, :8, :8]
-    (tmp_path / "b").write_bytes(path.read_bytes())
-    os.replace(tmp_path / "b", copy)
-    for selection in ((0, slice(0, 8), slice(0, 8)), 1):
-        with pytest.raises(FormatError, match="changed"):
-            array[selection]
-
-
-def test_threads_share_an_array(path: Path) -> None:
-    array, expected = ozx.open_array(path, "0"), plain(path)[:]
-    windows = [(n % 3, slice(n % 20, n % 20 + 20), slice(n % 25, n % 25 + 25)) for n in range(200)]
-    with ThreadPoolExecutor(8) as pool:
-        for window, found in zip(windows, pool.map(array.__getitem__, windows), strict=True):
-            np.testing.assert_array_equal(found, expected[window])
 
 
 def test_a_closed_file_is_opened_again(path: Path) -> None:

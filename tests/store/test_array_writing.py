@@ -1,7 +1,6 @@
 """`ozx.Array`: what is assigned is written as zarr-python writes it, without its machinery where that is possible."""
 
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -171,27 +170,3 @@ def test_a_group_that_only_reads_refuses_as_zarr_does(group: OpenedGroup, tmp_pa
         with pytest.raises(ozx.UsageError, match="this store is read-only"):
             array[selection] = 2
     assert (array[...] == 1).all()
-
-
-@pytest.mark.parametrize("layout", ["chunks", "shards"])
-def test_a_damaged_chunk_that_changes_in_part_is_an_error_with_its_name(group: OpenedGroup, layout: str) -> None:
-    array = made(group, layout)
-    array[...] = np.arange(np.prod(SHAPE), dtype="u2").reshape(SHAPE)
-    key = "0/c/0/0/0"
-    stored = bytearray(group.store.get_sync(key).to_bytes())
-    stored[3:9] = bytes(6)
-    group.store.set_sync(key, zarr.core.buffer.default_buffer_prototype().buffer.from_bytes(bytes(stored)))
-    before = array[2:].copy()
-    with pytest.raises(ozx.FormatError, match=key):
-        array[0, 0, 0] = 9
-    array[:2, :24, :20] = 9  # a whole chunk, or the shard and a part of the next
-    assert (array[:2, :16, :20] == 9).all()
-    np.testing.assert_array_equal(array[2:], before)
-
-
-def test_two_threads_write_their_own_chunks(group: OpenedGroup) -> None:
-    array = group.create_array("0", shape=(64, 128, 128), chunks=(1, 32, 32), shards=(1, 128, 128), dtype="u2")
-    pixels = np.random.default_rng(2).integers(0, 9, array.shape, "u2")
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda z: array.__setitem__(z, pixels[z]), range(64)))
-    np.testing.assert_array_equal(array[...], pixels)

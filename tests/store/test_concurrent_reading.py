@@ -107,7 +107,7 @@ def read_by_processes(store, method, seconds):
             return [result.result() for result in concurrent.futures.as_completed(results)]
 
 
-# A spawned process loads Python and zarr anew: seconds. tests/store/test_reading.py spawns some in the fast tier.
+# A spawned process loads Python and zarr anew: seconds.
 SPAWN = pytest.param("spawn", True, marks=pytest.mark.ci)
 
 

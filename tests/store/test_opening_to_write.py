@@ -72,13 +72,6 @@ def test_after_an_error_the_old_file_stays_and_the_new_one_has_no_final_name(wri
     assert sorted(os.listdir(written.parent)) == ["a.ozx", "a.ozx.partial"]
 
 
-def test_an_error_in_a_new_file_leaves_no_file_of_its_name(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), ozx.open(tmp_path / "a.ozx", "w") as group:
-        group.attrs["ome"] = OME
-        _ = 1 / 0
-    assert os.listdir(tmp_path) == ["a.ozx.partial"]
-
-
 def test_closing_finishes_the_file_and_ends_writing(tmp_path: Path) -> None:
     group = ozx.open(tmp_path / "a.ozx", "w")
     group.attrs["ome"] = OME

@@ -1,4 +1,4 @@
-"""`OzxStore` as an object: modes, rights, equality, pickles, and zarr on top of it."""
+"""`OzxStore` as an object: modes, rights, equality, pickles."""
 
 import copy
 import gc
@@ -7,14 +7,11 @@ import pickle
 import subprocess
 import sys
 
-import numpy as np
 import pytest
-import zarr
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, buffer, collect, contents, put, run, take
 from uris import ozx_uri
 
-import ozx
 from ozx import OzxStore, ResourceError, UsageError
 
 VALUES = SEED | {"0/c/0/0": b"first", "0/c/0/1": b"second"}
@@ -181,33 +178,6 @@ def test_the_pickle_of_a_store_that_is_gone_never_finds_another_one(tmp_path):
         with pytest.raises(ResourceError):
             put(pickle.loads(data), "k", b"k")
     assert os.listdir(tmp_path) == []
-
-
-# zarr on top.
-
-
-def test_zarr_writes_changes_and_reads_through_the_store(new):
-    pixels = np.arange(64 * 64, dtype="uint16").reshape(64, 64)
-    with OzxStore(new, "w", sync=False) as store:
-        group = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        plain = group.create_array("plain", shape=(64, 64), chunks=(16, 16), dtype="uint16", fill_value=0)
-        sharded = group.create_array("sharded", shape=(64, 64), chunks=(8, 8), shards=(32, 32), dtype="uint16")
-        for array in (plain, sharded):
-            array[:] = pixels
-            array[10:50, 3] = 7  # rewrites chunks and shards
-        plain.attrs["unit"] = "nm"
-        del group["plain"]
-        group.create_array("plain", shape=(64, 64), chunks=(16, 16), dtype="uint16")[:] = pixels
-    expected = pixels.copy()
-    expected[10:50, 3] = 7
-    group = zarr.open_group(OzxStore(new), mode="r")
-    assert (group["sharded"][:] == expected).all()
-    assert (group["plain"][:] == pixels).all()
-    assert not {finding.id for finding in ozx.validate(new).findings} - {"rfc9/sharding"}
-    with OzxStore(new, "a", sync=False) as store:
-        zarr.open_group(store, mode="a").create_group("labels", attributes={"ome": {"version": "0.5", "labels": []}})
-    assert sorted(zarr.open_group(OzxStore(new), mode="r").group_keys()) == ["labels"]
-    assert (zarr.open_array(OzxStore(new), path="sharded", mode="r")[10:50, 3] == 7).all()
 
 
 async def test_a_store_is_opened_and_closed_as_zarrs_are(path, new):

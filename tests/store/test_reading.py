@@ -1,14 +1,12 @@
 """Reading finished archives: of any legal kind, by threads, forks and pickles, and of files that change meanwhile."""
 
 import itertools
-import multiprocessing
 import os
 import pickle
 import random
 import subprocess
 import sys
-import zipfile
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import zarr
@@ -316,19 +314,3 @@ def test_a_child_forked_while_a_thread_holds_the_lock_reads(path):
     take(store, "0/c/0/0")
     with store._read._lock:
         assert run_in_child(lambda: take(store, "0/c/0/0", SuffixByteRequest(3))) == 0
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_process_pools_take_stores_by_pickle(path, method):
-    used, unused = OzxStore(path), OzxStore(path)
-    take(used, "zarr.json")
-    context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
-        found = list(pool.map(read_at_random, [used, unused] * 2, range(4)))
-    assert found == [150] * 4
-
-
-def test_python_and_we_read_the_same(path):
-    with zipfile.ZipFile(path) as archive:
-        assert {name: archive.read(name) for name in archive.namelist()} == contents(OzxStore(path))

@@ -144,24 +144,13 @@ def test_a_shard_that_is_replaced_between_its_index_and_its_chunks(tmp_path, mon
         np.testing.assert_array_equal(again[:], zarr.open_array(tmp_path / "new.ome.zarr" / "0", mode="r")[:])
 
 
-class TestMarks:
-    def test_the_mark_that_was_not_used_for_the_longest_time_is_forgotten(self):
-        marks = ObjectMarks(most=2)
-        for number in range(2):
-            marks.keep(f"{number}", Mark(number, ""))
-        assert marks.get("0") is not None
-        marks.keep("2", Mark(2, ""))
-        assert [marks.get(key) is not None for key in "012"] == [True, False, True]
-        marks.keep("0", Mark(9, ""))
-        marks.keep("3", Mark(3, ""))
-        assert [marks.get(key) is not None for key in "0123"] == [True, False, False, True]
-        assert len(marks) == 2
-
-    def test_a_copy_has_no_marks(self):
-        marks = ObjectMarks(most=2)
-        marks.keep("a", Mark(1, "x"))
-        copy = pickle.loads(pickle.dumps(marks))
-        assert len(copy) == 0
-        for number in range(3):
-            copy.keep(f"{number}", Mark(number, ""))
-        assert len(copy) == 2
+def test_the_mark_that_was_not_used_for_the_longest_time_is_forgotten():
+    marks = ObjectMarks(most=2)
+    for number in range(2):
+        marks.keep(f"{number}", Mark(number, ""))
+    assert marks.get("0") is not None
+    marks.keep("2", Mark(2, ""))
+    assert [marks.get(key) is not None for key in "012"] == [True, False, True]
+    marks.keep("0", Mark(9, ""))
+    marks.keep("3", Mark(3, ""))
+    assert [marks.get(key) is not None for key in "0123"] == [True, False, False, True]

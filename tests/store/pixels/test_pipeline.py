@@ -1,12 +1,9 @@
 """Pixels read through ozx's codec pipeline are those that zarr-python's own reads."""
 
-import os
-import pickle
 import subprocess
 import sys
 import tracemalloc
 import warnings
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,9 +16,7 @@ from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, Sharding
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.codecs.bounded import UndecodableChunkError
-from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError
-from ozx.store.pixels.pipeline import ArchivePipeline
 
 SHAPE = (5, 70, 90)
 CHUNK = (2, 16, 32)
@@ -91,23 +86,13 @@ def selected(array: zarr.Array, kind: str, selection: object) -> object:
     return {"basic": array, "oindex": array.oindex, "vindex": array.vindex, "blocks": array.blocks}[kind][selection]
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let requests fail that would fall back to zarr-python's way."""
-
-    async def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the request fell back")
-
-    monkeypatch.setattr(BoundedPipeline, "read", refuse)
-
-
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("layouts")
     return {name: written(folder / f"{name}.ozx", **layout) for name, layout in LAYOUTS.items()}
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_selection_has_the_pixels_of_zarr(archives: dict[str, Path], layout: str) -> None:
     plain, ours = both(archives[layout])
@@ -137,14 +122,6 @@ def test_arrays_that_only_zarr_reads(tmp_path: Path) -> None:
         assert list(group["texts"][:]) == ["a", "bc", ""]
         assert int(group["point"][()]) == 5
         assert group["fields"][:]["b"].tolist() == [0, 0.5, 1, 1.5]
-
-
-def test_deflated_entries_are_read(tmp_path: Path) -> None:
-    stored, deflated = written(tmp_path / "a.ozx", **LAYOUTS["uncompressed"]), tmp_path / "b.ozx"
-    with zipfile.ZipFile(stored) as old, zipfile.ZipFile(deflated, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            new.writestr(name, old.read(name))
-    np.testing.assert_array_equal(ozx.open(deflated)["0"][:], ozx.open(stored)["0"][:])
 
 
 def position_of(path: Path, key: str) -> tuple[int, int]:
@@ -203,18 +180,6 @@ def test_chunks_that_decode_to_more_are_errors(tmp_path: Path) -> None:
             ozx.open(path)["0"][:]
 
 
-@pytest.mark.posix("an open file is not replaced there")
-@pytest.mark.parametrize("layout", ["zstd", "uncompressed", "shards"])
-def test_a_replaced_file_is_an_error(tmp_path: Path, layout: str) -> None:
-    path = written(tmp_path / "a.ozx", **LAYOUTS[layout])
-    array = ozx.open(path)["0"]
-    array[0, :2, :2]
-    other = written(tmp_path / "b.ozx", **LAYOUTS["gzip"])
-    os.replace(other, path)
-    with pytest.raises(FormatError, match="changed"):
-        array[:]
-
-
 def test_many_threads_read_one_array(archives: dict[str, Path]) -> None:
     for layout in ("zstd", "shards"):
         plain, ours = both(archives[layout])
@@ -223,13 +188,6 @@ def test_many_threads_read_one_array(archives: dict[str, Path]) -> None:
             planes = list(pool.map(ours.__getitem__, [number % SHAPE[0] for number in range(64)]))
         for number, plane in enumerate(planes):
             np.testing.assert_array_equal(plane, expected[number % SHAPE[0]])
-
-
-def test_a_pickled_array_reads_through_the_pipeline(archives: dict[str, Path]) -> None:
-    plain, ours = both(archives["shards"])
-    again = pickle.loads(pickle.dumps(ours))
-    assert isinstance(again.async_array.codec_pipeline, ArchivePipeline)
-    np.testing.assert_array_equal(again[:], plain[:])
 
 
 @pytest.mark.posix("Windows has no fork")

@@ -20,7 +20,6 @@ from zarr.codecs import ZstdCodec
 
 import ozx
 from ozx.codecs.bounded import UndecodableChunkError
-from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError, OzxError
 from tests.store.pixels.test_pipeline import LAYOUTS, SELECTIONS, SHAPE, damage, position_of, selected
 
@@ -52,17 +51,7 @@ def build(
     return pixels
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let requests fail that would fall back to zarr-python's way."""
-
-    async def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the request fell back")
-
-    monkeypatch.setattr(BoundedPipeline, "read", refuse)
-
-
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_selection_has_the_pixels_of_zarr(tmp_path: Path, layout: str) -> None:
     build(tmp_path / "a.ozx", SHAPE, "u2", LAYOUTS[layout])
@@ -83,7 +72,7 @@ def test_every_selection_has_the_pixels_of_zarr(tmp_path: Path, layout: str) -> 
             np.testing.assert_array_equal(pixels, expected[window], err_msg=str(window))
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize(
     ("layout", "selection", "requests"),
     [
@@ -107,7 +96,7 @@ def test_requests_are_few(tmp_path: Path, layout: str, selection: tuple[object, 
         assert len(server.take_requests()) == requests
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("read_alone")
 def test_an_index_is_requested_once(tmp_path: Path) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shard"])
     with serving((tmp_path / "a.ozx").read_bytes()) as server:
@@ -118,7 +107,7 @@ def test_an_index_is_requested_once(tmp_path: Path) -> None:
         assert len(server.take_requests()) == 1
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize(("layout", "requests"), [("uncompressed", 2), ("shard", 2), ("shards", 1)])
 def test_many_windows_share_requests(tmp_path: Path, layout: str, requests: int) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
@@ -131,7 +120,7 @@ def test_many_windows_share_requests(tmp_path: Path, layout: str, requests: int)
         assert len(server.take_requests()) == requests
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize("layout", LARGE)
 def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: str) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout], is_packed=False)

@@ -12,15 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec
 from zarr.core.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
 import ozx
 from ozx.codecs.bounded import UndecodableChunkError
-from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import ResourceError
 from ozx.store import growing_file
 from ozx.store.array import opened_array
@@ -66,16 +63,6 @@ def put(array: zarr.Array, kind: str, selection: object, seed: int) -> None:
         place[selection] = rng.integers(0, 100, np.shape(place[selection])).astype(array.dtype)
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let requests fail that would fall back to zarr-python's way."""
-
-    async def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the request fell back")
-
-    monkeypatch.setattr(BoundedPipeline, "write", refuse)
-
-
 @pytest.fixture(params=["", "appended"])
 def new_shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write new shards once they are complete, then, in a second run, chunk by chunk."""
@@ -101,7 +88,7 @@ def _one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gzip.time.time", lambda: 0.0)  # ozx stores no time
 
 
-@pytest.mark.usefixtures("alone", "new_shards", "_one_moment")
+@pytest.mark.usefixtures("written_alone", "new_shards", "_one_moment")
 @pytest.mark.parametrize(
     ("layout", "new_shards"),
     [
@@ -138,7 +125,7 @@ def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) ->
     np.testing.assert_array_equal(reader[:], expected[:])
 
 
-@pytest.mark.usefixtures("alone", "new_shards")
+@pytest.mark.usefixtures("written_alone", "new_shards")
 @pytest.mark.parametrize("layout", ["uncompressed-shards", "shards-of-checked-chunks"])
 def test_shards_have_the_bytes_of_zarr(tmp_path: Path, layout: str) -> None:
     chosen = {**LAYOUTS[layout], "compressors": [Crc32cCodec()] if layout.endswith("checked-chunks") else None}
@@ -165,7 +152,7 @@ def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) 
         np.testing.assert_array_equal(arrays[1][:], arrays[0][:])
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("written_alone")
 def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
         array = opened_array(create(store, "f4", 0.0, **LAYOUTS["shards"]))
@@ -173,7 +160,7 @@ def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
     assert np.signbit(ozx.open(tmp_path / "a.ozx")["0"][0, :16, :32]).all()
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("written_alone")
 @pytest.mark.parametrize("layout", ["zstd", "shards"])
 def test_one_value_for_lists_and_numbers(tmp_path: Path, layout: str) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
@@ -181,24 +168,6 @@ def test_one_value_for_lists_and_numbers(tmp_path: Path, layout: str) -> None:
         array.oindex[3, [69, 2], slice(None, None, 3)] = 5
         assert (array[3, [2], ::3] == 5).all()
         assert int((array[:] == 5).sum()) == 60
-
-
-@pytest.mark.usefixtures("alone")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_any_order_of_boxes(tmp_path: Path, data: st.DataObject) -> None:
-    layout = data.draw(st.sampled_from(["zstd", "shards", "nested-shards", "index-first", "transposed"]))
-    expected = np.full(SHAPE, 7, "u2")
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = opened_array(create(store, **LAYOUTS[layout]))
-        for number in range(data.draw(st.integers(1, 5))):
-            box = tuple(
-                slice(*sorted(data.draw(st.tuples(st.integers(0, length), st.integers(0, length))))) for length in SHAPE
-            )
-            value = data.draw(st.sampled_from([7, number]))  # 7 is the fill value
-            array[box] = value
-            expected[box] = value
-    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], expected)
 
 
 @pytest.mark.parametrize("layout", ["zstd", "shards"])
@@ -237,7 +206,7 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on(
     assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 6).all()
 
 
-@pytest.mark.usefixtures("alone", "new_shards")
+@pytest.mark.usefixtures("written_alone", "new_shards")
 def test_threads_write_side_by_side(tmp_path: Path) -> None:
     pixels = np.random.default_rng(4).integers(0, 99, (64, 70, 90)).astype("u2")
     barrier = threading.Barrier(8)
@@ -257,7 +226,7 @@ def test_threads_write_side_by_side(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels)
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("written_alone")
 def test_a_large_new_shard_is_the_same_file_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = np.random.default_rng(4).integers(0, 99, SHAPE).astype("u2")
     for name, large in (("a", update.LARGE_SHARD), ("b", 0)):
@@ -319,7 +288,7 @@ def configured() -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("alone", "configured")
+@pytest.mark.usefixtures("written_alone", "configured")
 def test_xarray_writes_regions_through_the_pipeline(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray", reason="the extra xarray is not installed")
     pixels = np.random.default_rng(5).integers(0, 99, SHAPE).astype("u2")
