@@ -156,16 +156,13 @@ class ArchiveSession:
 
         Raise errors as `ArchiveReader.read` does, and `FormatError` if the file changed (``zip/changed``).
         """
-        index = self.find(key)
-        if index is None:
+        place = self._place(key, byte_range)
+        if place is None:
             return None
-        size = int(self.reader.columns.uncompressed_sizes[index])
-        check_value_length(size, key)
-        offset, length = requested_span(byte_range, size)
-        data = self._kept_suffix(key, byte_range, length)
+        data = self._kept_suffix(key, byte_range, place[2])
         if data is None:
             try:
-                data = self.reader.read(index, offset, length)
+                data = self.reader.read(*place)
             finally:  # another file under this name may look like damage
                 self.source.check_unchanged()
             self._keep_suffix(key, byte_range, data)
@@ -181,17 +178,23 @@ class ArchiveSession:
                 return await asyncio.to_thread(self.read, key)
             return self.read(key, byte_range)
         await self.ensure_open()
+        place = self._place(key, byte_range)
+        if place is None:
+            return None
+        data = self._kept_suffix(key, byte_range, place[2])
+        if data is None:
+            data = await self.reader.read_async(*place)
+            self._keep_suffix(key, byte_range, data)
+        return data
+
+    def _place(self, key: str, byte_range: ByteRequest | None) -> tuple[int, int, int] | None:
+        """Return the entry of a key, and offset and length of the requested bytes; None if there is no such key."""
         index = self.find(key)
         if index is None:
             return None
         size = int(self.reader.columns.uncompressed_sizes[index])
         check_value_length(size, key)
-        offset, length = requested_span(byte_range, size)
-        data = self._kept_suffix(key, byte_range, length)
-        if data is None:
-            data = await self.reader.read_async(index, offset, length)
-            self._keep_suffix(key, byte_range, data)
-        return data
+        return (index, *requested_span(byte_range, size))
 
     def _kept_suffix(self, key: str, byte_range: ByteRequest | None, length: int) -> bytes | None:
         if not isinstance(byte_range, SuffixByteRequest):
