@@ -122,13 +122,7 @@ class GroupNodes(Mapping[str, Node]):
         return sum(1 for _ in self)
 
     def find(self, path: str) -> zarr.Group | zarr.Array[Any] | None:
-        """Return the group or array at `path`, or None.
-
-        Raises
-        ------
-        FormatError
-            zarr cannot open it.
-        """
+        """Return the group or array at `path`, or None; raise `FormatError` if zarr cannot open it."""
         if path not in self._found:
             found = self._open(path)
             if isinstance(found, zarr.Array):
@@ -203,10 +197,7 @@ def view_images(group: zarr.Group) -> Iterator[ImageView]:
 def view_image(group: zarr.Group, path: str = "") -> ImageView:
     """Return the image at `path` below a group, or the first image of a group with several images.
 
-    Raises
-    ------
-    FormatError
-        There is no image, or axes and arrays do not match. A missing lower level is only noted.
+    Raise `FormatError` if there is no image, or axes and arrays do not match; a missing lower level is only noted.
 
     Examples
     --------

@@ -34,11 +34,6 @@ from ozx.store.writing import WriteOptions, WriteSession
 def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
     """Group writes by key, sorted by offset; writes to a key must not overlap (Zarr core 3.1, ``set_partial_values``).
 
-    Raises
-    ------
-    UsageError
-        Two writes to one key overlap, or an offset is negative.
-
     Examples
     --------
     >>> grouped_writes([("a", 4, b"xy"), ("b", 0, b"-"), ("a", 0, b"abcd")])

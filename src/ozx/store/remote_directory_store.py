@@ -35,9 +35,6 @@ class ObjectMarks:
         self.renew_locks()
         renew_after_fork(self)
 
-    def __len__(self) -> int:
-        return len(self._marks)
-
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._most,)
 

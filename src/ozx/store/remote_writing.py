@@ -27,14 +27,7 @@ class RemoteWriteSession(WriteSession):
     The file is in a folder of its own below the folder for temporary files (``TMPDIR``). After an error it stays there,
     and a warning or the error names it.
 
-    Parameters
-    ----------
-    url
-        The URL of the object to write.
-    options
-        The options of the store.
-    storage
-        Settings of the object store; they override the current settings of `ozx.storage_options`.
+    `storage`: settings of the object store; they override the current settings of `ozx.storage_options`.
     """
 
     def __init__(self, url: str, options: WriteOptions, storage: Mapping[str, Any] | None) -> None:
@@ -55,11 +48,6 @@ class RemoteWriteSession(WriteSession):
         """Finish the archive and upload it; after a failed upload, another call uploads it again.
 
         A call after a complete upload does nothing, and neither does a call in a forked child process.
-
-        Raises
-        ------
-        OzxError
-            As for `OzxStore.close`; the hint names the file, if it is complete and could not be uploaded.
         """
         super().close()
         if self._process != os.getpid():

@@ -150,19 +150,11 @@ class WriteSession:
             yield self._keys
 
     def set(self, key: str, value: memoryview) -> None:
-        """Store a value, and free the old value afterwards; raise errors as `set_parts` does."""
+        """Store a value, and free the old value afterwards."""
         self.set_parts(key, [value])
 
     def set_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
-        """Store a value given in parts (bytes or memory views).
-
-        Raises
-        ------
-        UsageError
-            `key` is not a valid name of an entry.
-        ResourceError
-            Another program or process writes the file; or it cannot be written, for instance to a full disk.
-        """
+        """Store a value given in parts (bytes or memory views); raise errors as `OzxStore.set` does."""
         self._check_key(key)
         with self._writing_errors(sum(map(len, parts))):
             self._set(key, parts)
