@@ -4,21 +4,26 @@ If the metadata fits into the room kept for it and free bytes are few, written v
 end of metadata fills the room, zeros fill each gap between values. Otherwise the file is written a second time, without
 gaps; or, with `metadata_last`, metadata that does not fit goes behind the values, and gaps stay. RFC-9 (R2) would also
 allow padding in extra fields, but its revision of 2026 forbids such padding.
+
+Entries of an archive that is added to move undecoded: those in the form that `ozx.archive.writer` writes, with their
+local headers, in runs of adjacent entries; those of another form get a new header; compressed ones are inflated.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.writer import ArchiveWriter, DirectoryBuilder
+from ozx.archive.records import STORED
+from ozx.archive.writer import ArchiveWriter, DirectoryBuilder, local_header
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
-from ozx.flow.chunks.moving import move_entries
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
 from ozx.hierarchy.json.reading import as_object, as_text, parse_document
@@ -30,6 +35,9 @@ MOST_UNUSED = 0.02
 # The most white space at the end of one document: each reader of the node reads this white space, too.
 _MOST_WHITE_SPACE = 64 << 10
 _BLOCK = 1 << 20
+# File systems share whole blocks, or copy them faster: a long run is moved by a multiple of this length.
+_ALIGNMENT = 4096
+_ALIGNED_FROM = 1 << 20
 # A file whose metadata outgrew its room is written a second time; above this size, ozx warns of the time it takes.
 _SILENTLY_REWRITTEN = 1 << 20
 
@@ -215,6 +223,43 @@ def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWri
 
 
 def _keep_base(archive: Unfinished, writer: ArchiveWriter) -> None:
-    if archive.base is None:
-        return
-    move_entries(archive.base, archive.base_indices, writer)
+    if archive.base is not None:
+        move_entries(archive.base, archive.base_indices, writer)
+
+
+def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveWriter) -> None:
+    """Append entries of one archive to another archive."""
+    source, columns = reader.source, reader.columns
+    if not isinstance(source, FileSource):
+        raise TypeError("expected an archive in a local file")
+    run: list[Slot] = []
+    for index in sorted(indices, key=columns.header_offsets.__getitem__):
+        raw_name, flags = encode_name(columns.name(index))
+        size, checksum = int(columns.uncompressed_sizes[index]), int(columns.crc32s[index])
+        header = local_header(raw_name, flags, checksum, size)
+        start = int(columns.header_offsets[index])
+        is_own = columns.methods[index] == STORED and source.read_at(start, len(header)) == header
+        if run and not (is_own and start == run[-1].end):
+            _move_run(run, source, writer)
+            run = []
+        if is_own:
+            run.append(Slot(raw_name, flags, checksum, size, start, len(header)))
+        elif columns.methods[index] == STORED:
+            data_offset = reader.data_offset(index)
+            writer.add_copied(raw_name, flags, checksum, size, source.descriptor(), data_offset)
+        else:
+            writer.add_blocks(columns.name(index), size, reader.iter_blocks(index))
+    if run:
+        _move_run(run, source, writer)
+    source.check_unchanged()
+
+
+def _move_run(run: list[Slot], source: FileSource, writer: ArchiveWriter) -> None:
+    """Copy a run of adjacent entries; before a large run, insert padding so that both files can share disk blocks."""
+    start, end = run[0].offset, run[-1].end
+    if end - start >= _ALIGNED_FROM and writer.offset:
+        writer.add_unused((start - writer.offset) % _ALIGNMENT)
+    shift = writer.offset - start
+    writer.copy(source.descriptor(), start, end - start)
+    for entry in run:
+        writer.directory.add(entry.raw_name, entry.flags, entry.crc32, entry.size, entry.offset + shift)

@@ -12,6 +12,4 @@
     The chunks in a box.
 ``zlib_to_gzip``
     Conversion of zlib chunks to gzip: the frame changes, the compressed bytes stay.
-``moving``
-    Copies of stored entries from one archive to another, without decoding.
 """

@@ -15,7 +15,7 @@ from ozx.archive import positional_writing
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter, local_header
-from ozx.flow.chunks.moving import move_entries
+from ozx.store.finishing import move_entries
 
 VALUES = {f"0/c/{n}": pattern(n, n * 1_000) for n in range(8)}
 
