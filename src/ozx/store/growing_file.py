@@ -144,8 +144,8 @@ class GrowingFile:
         self.partial = PartialFile(target)
         self.renew_locks()
         self._file = PositionalFile(self.partial.path)
-        self._head: Space | None = None
-        self._body: Space | None = None
+        self.has_room = False  # whether the metadata area at the start is reserved, as it is before the first write
+        self._head, self._body = Space(0, 0), Space(0)
         self._drafts: dict[str, Slot] = {}
         self._readers = 0
         self._waiting: list[Slot] = []
@@ -155,11 +155,6 @@ class GrowingFile:
         """Create new locks, after a fork."""
         self.lock = threading.RLock()
         self._nobody_reads = threading.Condition(self.lock)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether the metadata area at the start is reserved; it is reserved before the first write."""
-        return self._body is not None
 
     def make_room(self, documents: Mapping[str, bytes]) -> None:
         """Reserve the metadata area at the start, and write the known documents there as drafts."""
@@ -172,6 +167,7 @@ class GrowingFile:
         """Reserve `room` bytes at the start of the file, for drafts or for `put`."""
         with self.lock:
             self._head, self._body = Space(0, room), Space(room)
+            self.has_room = True
 
     def put(self, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
         """Write pieces into the reserved space; the caller keeps track of the used parts of this space."""
@@ -207,8 +203,6 @@ class GrowingFile:
 
     def append(self, key: str) -> AppendedValue:
         """Begin a value of unknown length at the end of the file; nothing else is written until the value ends."""
-        if self._body is None:
-            raise RuntimeError("expected a reserved metadata area; call make_room first")
         return AppendedValue(key, self._body, self._write_pieces)
 
     def free(self, slot: Slot) -> None:
@@ -260,7 +254,7 @@ class GrowingFile:
     @property
     def end(self) -> int:
         """The offset after the last value."""
-        return 0 if self._body is None else self._body.end
+        return self._body.end
 
     def _write(self, key: str, parts: Sequence[bytes | memoryview | Part], *, is_draft: bool) -> Slot:
         raw_name, flags = encode_name(key)
@@ -272,8 +266,6 @@ class GrowingFile:
         header = local_header(raw_name, flags, checksum, size)
         length = len(header) + size
         with self.lock:
-            if self._head is None or self._body is None:
-                raise RuntimeError("expected a reserved metadata area; call make_room first")
             offset = self._head.take(length) if is_draft else None
             if offset is None:
                 offset = self._body.take(length)
@@ -298,8 +290,6 @@ class GrowingFile:
         self._space_of(slot).give_back(slot.offset, slot.length)
 
     def _space_of(self, slot: Slot) -> Space:
-        if self._head is None or self._body is None:
-            raise RuntimeError("expected a reserved metadata area; call make_room first")
         return self._head if slot.offset < self._body.start else self._body
 
 

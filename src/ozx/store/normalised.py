@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any, NoReturn, Self
 
@@ -62,10 +63,7 @@ class NormalisedStore(WrapperStore[Store]):
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
         """Return the requested bytes of several values, in the order of the requests."""
-        requests = list(key_ranges)
-        if any(is_metadata_key(key) for key, _ in requests):
-            return [await self.get(key, prototype, byte_range) for key, byte_range in requests]
-        return await self._store.get_partial_values(prototype, requests)
+        return await asyncio.gather(*(self.get(key, prototype, byte_range) for key, byte_range in key_ranges))
 
     def get_ranges(self, key: str, byte_ranges: Any, **options: Any) -> AsyncIterator[Any]:
         """Yield several byte ranges of one value as they arrive (zarr-python 3.2 and later)."""

@@ -27,7 +27,6 @@ from ozx.store.pixels.remote_plan import RemotePlan
 from ozx.store.pixels.request import PixelRequest
 from ozx.store.pixels.update import Change, PixelUpdate
 from ozx.store.reading import ArchiveSession
-from ozx.store.writing import WriteSession
 
 # A hand-over to a thread takes longer than reading a few chunks.
 _FEW = 4
@@ -63,7 +62,9 @@ class ArchivePipeline(BoundedPipeline):
         items = list(batch_info)
         if not items:
             return
-        session, pixels = _write_session_of(items), value.as_ndarray_like()
+        # Inner chunks, which the bounded pipeline writes, have no store.
+        session = getattr(getattr(items[0][0], "store", None), "write_session", None)
+        pixels = value.as_ndarray_like()
         if session is None or not isinstance(pixels, np.ndarray):
             await super().write(items, value, drop_axes)
             return
@@ -112,12 +113,6 @@ def knows_store(store: Any) -> bool:
     if isinstance(store, FsspecStore):
         return hasattr(store.fs, "archive_session_at")
     return any(getattr(store, name, None) is not None for name in ("archive_session", "write_session"))
-
-
-def _write_session_of(items: list[Any]) -> WriteSession | None:
-    """Return the archive that all chunks are written to; None if there is no archive."""
-    first = items[0][0] if items else None
-    return getattr(first.store, "write_session", None) if isinstance(first, StorePath) else None
 
 
 def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
