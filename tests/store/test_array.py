@@ -117,19 +117,6 @@ def test_fields_are_refused_as_zarr_does(tmp_path: Path, shards: tuple[int, ...]
         array.get_basic_selection(slice(2), fields="a")
 
 
-def test_members_of_groups_are_arrays_of_ozx(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.ozx", **LAYOUTS["zstd"])
-    with ozx.open(path) as group:
-        arrays = [group["0"], dict(group.members())["0"], dict(group.arrays())["0"], *group.array_values()]
-        arrays += [group.get("0"), group.require_array("0", shape=SHAPE), ozx.open_array(path, "0")]
-        arrays += [group.get_array("0")] if hasattr(zarr.Group, "get_array") else []
-        for array in arrays:
-            assert type(array) is ozx.Array
-            assert isinstance(array, zarr.Array)
-        assert type(arrays[0].with_config({"write_empty_chunks": True})) is ozx.Array
-        assert arrays[0] == arrays[1]
-
-
 @pytest.mark.usefixtures("alone")
 def test_a_pickled_array_reads_alone(path: Path) -> None:
     array = ozx.open_array(path, "0")

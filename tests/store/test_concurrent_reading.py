@@ -130,30 +130,3 @@ def test_threads_of_several_processes_read_the_right_bytes_for_long(path):
     results = read_by_processes(OzxStore(path), method, SECONDS)
     assert [wrong for _, wrong in results] == [[]] * PROCESSES
     assert min(count for count, _ in results) > 100 * SECONDS
-
-
-class Images:
-    """What a DataLoader is given: items by number, from a store that every worker gets a pickle of."""
-
-    def __init__(self, store):
-        self.store = store
-
-    def __getitem__(self, number):
-        y, x = divmod(number * INNER, SIDE)
-        return zarr.open_array(self.store, path="raw", mode="r")[y : y + INNER, x : x + INNER]
-
-
-@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.ci)])
-def test_workers_of_a_data_loader_read_the_right_pixels(path, method):
-    if method not in multiprocessing.get_all_start_methods():
-        method = "spawn"
-    images, expected = Images(OzxStore(path)), pixels()
-    assert (images[0] == expected[:INNER, :INNER]).all()
-    numbers = random.Random(1).sample(range(SIDE // INNER * 4), 40)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
-            found = list(pool.map(images.__getitem__, numbers))
-    for number, part in zip(numbers, found, strict=True):
-        y, x = divmod(number * INNER, SIDE)
-        assert (part == expected[y : y + INNER, x : x + INNER]).all()

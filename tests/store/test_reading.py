@@ -4,8 +4,6 @@ import itertools
 import os
 import pickle
 import random
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -218,30 +216,6 @@ def test_a_file_that_changes_is_an_error_and_never_wrong_bytes(path, what):
     assert_changed_or_old(pickle.loads(stored), may_be_old=False)
     if what in ("replaced", "written over"):
         assert take(unused, "0/c/3/3") == OTHER["0/c/3/3"]
-
-
-@pytest.mark.ci
-def test_a_pickled_store_knows_the_file_it_was_in_another_process(path, tmp_path):
-    store = OzxStore(path)
-    take(store, "zarr.json")
-    (tmp_path / "store").write_bytes(pickle.dumps(store))
-    code = """
-import pickle, sys
-from zarr.core.buffer import default_buffer_prototype
-store = pickle.loads(open(sys.argv[1], "rb").read())
-try:
-    print(len(store.get_sync("0/c/0/0", prototype=default_buffer_prototype())))
-except Exception as error:
-    print(type(error).__name__, error.rule)
-"""
-
-    def ask():
-        command = [sys.executable, "-c", code, tmp_path / "store"]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    assert ask() == "5000"
-    replace(path)
-    assert ask() == "FormatError zip/changed"
 
 
 @pytest.mark.posix("an open file is not replaced there")

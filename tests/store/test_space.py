@@ -38,11 +38,3 @@ def test_every_byte_is_taken_once_or_free(steps, start, limit):
         assert not [
             offset for offset, length in space.holes if offset + length in holes or offset + length == space.end
         ]
-
-
-def test_everything_given_back_leaves_nothing():
-    space = Space(5)
-    places = [(space.take(length), length) for length in (3, 100, 7, 20)]
-    for place in (places[1], places[3], places[0], places[2]):
-        space.give_back(*place)
-    assert (space.end, space.holes) == (5, [])
