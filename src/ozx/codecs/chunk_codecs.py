@@ -195,27 +195,12 @@ class ShardCodec:
         return self.inner.dtype
 
 
-class ArrayCodecs:
-    """The codecs of one array (of zarr-python), compiled once for each chunk shape."""
-
-    def __init__(self, codecs: Sequence[Any]) -> None:
-        self._codecs = codecs
-        self._compiled: dict[Lengths, ChunkCodec | ShardCodec | None] = {}
-
-    def find(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
-        """Return the codec for chunks of a shape and a zarr data type; None if only zarr-python can decode them."""
-        if shape not in self._compiled:
-            documents = [_document(codec) for codec in self._codecs]
-            self._compiled[shape] = compile_codecs(documents, shape, data_type.to_native_dtype())
-        return self._compiled[shape]
-
-
-def _document(codec: Any) -> Any:
+def codec_document(codec: Any) -> Any:
     """Return the metadata of a codec of zarr-python, with the order of inner chunks that zarr-python 3.4 keeps."""
     document = codec.to_dict()
     if not hasattr(codec, "subchunk_write_order"):
         return document
-    inside = {"codecs": [_document(inner) for inner in codec.codecs], "write_order": codec.subchunk_write_order}
+    inside = {"codecs": [codec_document(inner) for inner in codec.codecs], "write_order": codec.subchunk_write_order}
     return {**document, "configuration": {**document["configuration"], **inside}}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 
 # The code point after '/': every key below "a/" sorts before "a0".
@@ -32,18 +32,9 @@ class SortedKeys:
 
     def below(self, prefix: str) -> list[str]:
         """Return the keys that begin with `prefix`, in order."""
-        keys = self._keys
-        first = last = bisect_left(keys, prefix)
-        step = 1
-        # Doubling steps: time grows with the logarithm of the number of keys found, not of all keys.
-        while last + step <= len(keys) and keys[last + step - 1].startswith(prefix):
-            last += step
-            step *= 2
-        while step:
-            if last + step <= len(keys) and keys[last + step - 1].startswith(prefix):
-                last += step
-            step //= 2
-        return keys[first:last]
+        first = bisect_left(self._keys, prefix)
+        last = bisect_right(self._keys, prefix, first, key=lambda key: key[: len(prefix)])
+        return self._keys[first:last]
 
     def children(self, folder: str) -> Iterator[str]:
         """Yield the names of keys and folders directly below `folder`, each once.

@@ -49,7 +49,7 @@ class _BasicAccess:
         self._prefix = join_path(array.store_path.path, "x")[:-1]
         self._chunk: Lengths = tuple(self.metadata.chunk_grid.chunk_shape)
         self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
-        self._codec = array.codec_pipeline.codecs.find(self._chunk, self.metadata.dtype)
+        self._codec = array.codec_pipeline.codec_of(self._chunk, self.metadata.dtype)
 
     @property
     def is_usable(self) -> bool:

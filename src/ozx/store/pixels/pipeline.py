@@ -21,13 +21,13 @@ from zarr.storage import FsspecStore, StorePath
 from ozx.archive.entry_blocks import EntrySpan
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.bounded_arrays import BoundedPipeline
-from ozx.codecs.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
+from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, compile_codecs
 from ozx.errors import OzxError
 from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
-from ozx.store.pixels.selections import Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
+from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
 from ozx.store.pixels.update import Change, PixelUpdate
 from ozx.store.reading import ArchiveSession
 
@@ -50,7 +50,7 @@ class ArchivePipeline(BoundedPipeline):
         session, prefix = place
         found = [(StorePath(path.store, prefix + path.path), *rest) for path, *rest in items] if prefix else items
         await session.ensure_open()
-        request = _PixelRequest(session, self.codecs, found, target, drop_axes)
+        request = _PixelRequest(session, self, found, target, drop_axes)
         try:
             await request.answer()
         except (OzxError, OSError):
@@ -89,14 +89,20 @@ class ArchivePipeline(BoundedPipeline):
         changes = []
         for path, spec, selection, wanted, is_complete, *_ in items:
             background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
-            codec = self.codecs.find(spec.shape, spec.dtype)
+            codec = self.codec_of(spec.shape, spec.dtype)
             changes.append(Change(path.path, codec, background, selection, wanted, is_complete))
         return changes
 
+    def codec_of(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
+        """Return the codec for chunks of a shape and a zarr data type; None if only zarr-python can decode them."""
+        if shape not in self._compiled:
+            documents = [codec_document(codec) for codec in self]
+            self._compiled[shape] = compile_codecs(documents, shape, data_type.to_native_dtype())
+        return self._compiled[shape]
+
     @cached_property
-    def codecs(self) -> ArrayCodecs:
-        """The codecs of the array, as far as they are ours."""
-        return ArrayCodecs(tuple(self))
+    def _compiled(self) -> dict[Lengths, ChunkCodec | ShardCodec | None]:
+        return {}
 
 
 class _PixelRequest:
@@ -109,13 +115,13 @@ class _PixelRequest:
     def __init__(
         self,
         session: ArchiveSession,
-        codecs: ArrayCodecs,
+        pipeline: ArchivePipeline,
         items: Sequence[Any],
         out: NDArray[Any],
         drop_axes: tuple[int, ...],
     ) -> None:
         self._session = session
-        self._codecs = codecs
+        self._pipeline = pipeline
         self._items = items
         self._out = out
         self._drop_axes = drop_axes
@@ -151,7 +157,7 @@ class _PixelRequest:
     def _add(self, plan: ReadPlan, item: Any, place: EntrySpan) -> None:
         """Add a chunk or shard that exists in the archive."""
         path, spec, inside, target = item[:4]
-        codec, size = self._codecs.find(spec.shape, spec.dtype), plan.size_of(place)
+        codec, size = self._pipeline.codec_of(spec.shape, spec.dtype), plan.size_of(place)
         if codec is None or self._out.dtype.kind != codec.dtype.kind:
             raise NotPlannedError
         check_value_length(size, path.path)
