@@ -18,13 +18,6 @@ def zarr_understands(point: str, value: Any) -> bool:
     """Return whether zarr-python supports a codec, data type, chunk grid or chunk key encoding.
 
     zarr-python supports no storage transformers, and none of the extensions of ZEP 10.
-
-    Examples
-    --------
-    >>> zarr_understands("codecs", {"name": "zstd"}), zarr_understands("codecs", {"name": "example.codec"})
-    (True, False)
-    >>> zarr_understands("data_type", "uint16"), zarr_understands("storage_transformers", {"name": "example.move"})
-    (True, False)
     """
     if point == "data_type":
         return _knows_data_type(value)

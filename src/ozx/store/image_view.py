@@ -86,16 +86,7 @@ class ImageView:
 
 
 class GroupNodes(Mapping[str, Node]):
-    """The nodes below a zarr group, indexed by path; a node is read on first access, and iteration reads all nodes.
-
-    Examples
-    --------
-    >>> import zarr
-    >>> root = zarr.create_group({}, attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
-    >>> nodes = GroupNodes(root)
-    >>> nodes[""].ome.labels, nodes.get("cells")
-    (('cells',), None)
-    """
+    """The nodes below a zarr group, indexed by path; a node is read on first access, and iteration reads all nodes."""
 
     def __init__(self, group: zarr.Group) -> None:
         self._group = group
@@ -158,15 +149,7 @@ def _check_chunks(array: zarr.Array[Any], path: str) -> None:
 
 @contextmanager
 def refused_by_zarr(where: str) -> Iterator[None]:
-    """Convert errors of zarr about the metadata of node `where` to `FormatError`.
-
-    Examples
-    --------
-    >>> with refused_by_zarr("0"):
-    ...     raise ValueError("unknown data type")
-    Traceback (most recent call last):
-    ozx.errors.FormatError: 0: zarr cannot open this node: unknown data type
-    """
+    """Convert errors of zarr about the metadata of node `where` to `FormatError`."""
     try:
         yield
     except OzxError:
@@ -198,18 +181,6 @@ def view_image(group: zarr.Group, path: str = "") -> ImageView:
     """Return the image at `path` below a group, or the first image of a group with several images.
 
     Raise `FormatError` if there is no image, or axes and arrays do not match; a missing lower level is only noted.
-
-    Examples
-    --------
-    >>> import zarr
-    >>> axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    >>> steps = [{"type": "scale", "scale": [0.5, 0.5]}]
-    >>> multiscale = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": steps}]}
-    >>> root = zarr.create_group({}, attributes={"ome": {"version": "0.5", "multiscales": [multiscale]}})
-    >>> array = root.create_array("0", shape=(4, 4), chunks=(4, 4), dtype="uint8")
-    >>> view = view_image(root)
-    >>> view.levels[0].array.shape, view.levels[0].scale, view.channel_axis
-    ((4, 4), (0.5, 0.5), None)
     """
     return next(_views(GroupNodes(group), path))
 

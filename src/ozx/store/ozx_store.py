@@ -32,13 +32,7 @@ from ozx.store.writing import WriteOptions, WriteSession
 
 
 def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
-    """Group writes by key, sorted by offset; writes to a key must not overlap (Zarr core 3.1, ``set_partial_values``).
-
-    Examples
-    --------
-    >>> grouped_writes([("a", 4, b"xy"), ("b", 0, b"-"), ("a", 0, b"abcd")])
-    {'a': [(0, b'abcd'), (4, b'xy')], 'b': [(0, b'-')]}
-    """
+    """Group writes by key, sorted by offset; those of one key must be apart (Zarr core 3.1, ``set_partial_values``)."""
     grouped: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
     for key, start, data in writes:
         if start < 0:
@@ -56,13 +50,7 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
 
 
 def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-    r"""Return a copy of `value` with `pieces` written into it, extended if needed; gaps are filled with zeros.
-
-    Examples
-    --------
-    >>> overwritten(b"abcdef", [(1, b"BC"), (5, b"FG")]), overwritten(b"", [(2, b"x")])
-    (b'aBCdeFG', b'\x00\x00x')
-    """
+    """Return a copy of `value` with `pieces` written into it, extended if needed; gaps are filled with zeros."""
     result = bytearray(value)
     for start, data in pieces:
         if start > len(result):
