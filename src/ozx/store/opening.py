@@ -187,7 +187,7 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
         )
     names = join_path(given_node, node.strip("/"))
     folder, _, name = names.rpartition("/")
-    if not name and _is_array(store, ""):
+    if not name and (_document(store, "") or {}).get("node_type") == "array":
         with refused_by_zarr("the root"):
             array: Array = opened_array(zarr.open_array(store, mode="r", zarr_format=3))
             return array
@@ -225,13 +225,8 @@ def _open_to_write(
     return opened_group(zarr.create_group(store, zarr_format=3))
 
 
-def _is_array(store: Any, node: str) -> bool | None:
-    """Return whether a node is an array; None if it does not exist."""
-    document = _document(store, node)
-    return None if document is None else document.get("node_type") == "array"
-
-
 def _document(store: Any, node: str) -> Any:
+    """Return the ``zarr.json`` of a node; None if there is none."""
     value = store.get_sync(join_path(node, METADATA))
     return None if value is None else json.loads(value.to_bytes())
 
@@ -258,9 +253,10 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
     import zarr  # noqa: PLC0415 (see open_store)
     from zarr.storage import StorePath  # noqa: PLC0415
 
-    if (is_array := _is_array(store, node)) is None:
+    document = _document(store, node)
+    if document is None:
         raise _missing(store, node, given)
-    if is_array:
+    if document.get("node_type") == "array":
         raise UsageError(
             f"expected a group; {node or 'the root'} is an array",
             path=given,
@@ -272,7 +268,6 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
-        document = _document(store, node)
         if mode == "a":  # copies of metadata would be out of date after the first change
             document.pop("consolidated_metadata", None)
         group = zarr.AsyncGroup.from_dict(StorePath(store, node), document)

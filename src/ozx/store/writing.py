@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import NamedTuple
 
@@ -101,25 +101,22 @@ class WriteSession:
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
         """Return the requested bytes of a value; None for a missing key. A forked process may get a `ResourceError`."""
         self._prepare()
-        with self._lock:
-            self._check_open()
-            document, slot, growing = self._documents.get(key), self._slots.get(key), self._growing
-            base = self._base if key in self._base_indices else None
-            guard = growing.reading() if growing is not None and slot is not None else None
-            if guard is not None:
-                guard.__enter__()
-        if document is not None:
-            offset, length = requested_span(byte_range, len(document))
-            return document[offset : offset + length]
-        if slot is None or growing is None or guard is None:
-            return None if base is None else base.read(key, byte_range)
-        try:
+        with ExitStack() as reading:
+            with self._lock:
+                self._check_open()
+                document, slot, growing = self._documents.get(key), self._slots.get(key), self._growing
+                base = self._base if key in self._base_indices else None
+                if slot is not None and growing is not None:
+                    reading.enter_context(growing.reading())
+            if document is not None:
+                offset, length = requested_span(byte_range, len(document))
+                return document[offset : offset + length]
+            if slot is None or growing is None:
+                return None if base is None else base.read(key, byte_range)
             offset, length = requested_span(byte_range, slot.size)
             if self._process != os.getpid():
                 return self._read_in_child(growing, slot, offset, length)
             return growing.read_at(slot.data_offset + offset, length)
-        finally:
-            guard.__exit__(None, None, None)
 
     def _read_in_child(self, growing: GrowingFile, slot: Slot, offset: int, length: int) -> bytes:
         """Read a value in a forked child process; the value was written before the fork.
