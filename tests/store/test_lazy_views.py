@@ -1,10 +1,31 @@
-"""Images as zarr groups have them: what is there is described, what is wrong is named."""
+"""Arrays that are read when they are sliced: a level in pieces, a plate by its wells."""
 
 import numpy as np
+import pytest
 import zarr
 
+from ozx.store import lazy_views
 from ozx.store.image_view import GroupNodes
-from ozx.store.lazy_views import PlatePicture, plate_fields
+from ozx.store.lazy_views import LevelSlice, PlatePicture, plate_fields
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(None), slice(None)),
+        (slice(3, 61, 7), slice(0, 64, 2)),
+        (5, slice(None)),
+        (slice(1, 64), 9),
+        (slice(0, 64, 64), slice(2, 3)),
+    ],
+)
+@pytest.mark.parametrize("most", [1, 3, 17])
+def test_what_is_read_in_pieces_is_the_same(monkeypatch, key, most):
+    data = np.arange(64 * 64, dtype="u2").reshape(64, 64)
+    whole = zarr.create_array({}, shape=(64, 64), chunks=(3, 5), dtype="uint16")
+    whole[...] = data
+    monkeypatch.setattr(lazy_views, "_MOST_CHUNKS", most)
+    assert np.array_equal(LevelSlice(whole, "0")[key], data[key])
 
 
 def make_plate(wells, rows=("A",), columns=("1", "2")):
