@@ -12,7 +12,6 @@ from stores import pattern
 
 from ozx import FormatError, UnsupportedError
 from ozx.archive import positional_writing
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter, local_header
 from ozx.store.finishing import move_entries
@@ -25,20 +24,6 @@ def built(values=VALUES):
     for name, value in values.items():
         builder.add(name, value)
     return builder
-
-
-@pytest.fixture
-def copies(monkeypatch):
-    """The lengths of all copies from file to file."""
-    lengths = []
-    original = ArchiveWriter.copy
-
-    def copy(writer, source, offset, length):
-        lengths.append(length)
-        return original(writer, source, offset, length)
-
-    monkeypatch.setattr(ArchiveWriter, "copy", copy)
-    return lengths
 
 
 def move(path, indices=None, *, before=()):
@@ -171,8 +156,3 @@ def test_where_the_system_cannot_copy_between_these_files_the_bytes_are_the_same
     monkeypatch.setattr(os, "copy_file_range", copy, raising=False)
     assert move(path) == expected
     assert len(calls) == fails_after + 1
-
-
-def test_only_local_files_are_moved_from():
-    with pytest.raises(TypeError, match="local file"):
-        move_entries(ArchiveReader(MemorySource(built().build())), [0], None)
