@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, NoReturn, Self
 
 from zarr.abc.store import ByteRequest, Store
@@ -27,11 +27,6 @@ class NormalisedStore(WrapperStore[Store]):
 
     def __repr__(self) -> str:
         return f"NormalisedStore({self._store!r})"
-
-    __hash__ = None  # type: ignore[assignment]  # as every store that compares by value
-
-    def __eq__(self, value: object) -> bool:
-        return isinstance(value, NormalisedStore) and self._store == value._store
 
     # Reading
 
@@ -80,20 +75,11 @@ class NormalisedStore(WrapperStore[Store]):
             return getattr(Store, method)(self, key, byte_ranges, **given)  # built on get
         return getattr(self._store, method)(key, byte_ranges, **given)
 
-    async def _get_many(
-        self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
-    ) -> AsyncGenerator[tuple[str, Buffer | None], None]:
-        for key, prototype, byte_range in requests:
-            yield key, await self.get(key, prototype, byte_range)
+    _get_many = Store._get_many  # noqa: SLF001 (it calls get; the one of the wrapped store would not)
 
     async def getsize(self, key: str) -> int:
         """Return the length of a value in bytes; for metadata, the length after conversion."""
-        if not is_metadata_key(key):
-            return await self._store.getsize(key)
-        value = await self.get(key, default_buffer_prototype())
-        if value is None:
-            raise FileNotFoundError(key)
-        return len(value)
+        return await (Store.getsize(self, key) if is_metadata_key(key) else self._store.getsize(key))
 
     def _shown(
         self, key: str, value: Buffer | None, prototype: BufferPrototype, byte_range: ByteRequest | None
