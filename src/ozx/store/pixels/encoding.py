@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, is_filled
 from ozx.errors import OzxError
 from ozx.hierarchy.zarr.layout import build_index, index_of
-from ozx.store.pixels.selections import Box
+from ozx.store.pixels.selections import Box, Lengths
 
-Lengths = tuple[int, ...]
 Selection = Any
 
 # Copying a chunk up to this length takes less time than to handle it alone, which waits for other threads.

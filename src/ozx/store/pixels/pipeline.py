@@ -24,7 +24,7 @@ from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, compile_codecs
 from ozx.errors import OzxError
 from ozx.hierarchy.json.reading import check_value_length
-from ozx.store.pixels.encoding import Background
+from ozx.store.pixels.encoding import Background, Selection
 from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
 from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
@@ -34,8 +34,6 @@ from ozx.store.reading import ArchiveSession
 # A hand-over to a thread takes longer than reading a few chunks.
 _FEW = 4
 _MISSING, _PRESENT = {"status": "missing"}, {"status": "present"}
-
-Selection = Any
 
 
 class ArchivePipeline(BoundedPipeline):

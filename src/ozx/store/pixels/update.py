@@ -20,7 +20,7 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.errors import OzxError
 from ozx.store.pixels.blocks import POOL
-from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, ShardEdit
+from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, Selection, ShardEdit
 from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
 from ozx.store.writing import WriteSession
@@ -34,9 +34,6 @@ _AHEAD = 8 << 20
 # A new shard with at least this many bytes of pixels is written while its chunks are encoded, and are still in the
 # processor's cache.
 LARGE_SHARD = 4 << 20
-
-Lengths = tuple[int, ...]
-Selection = Any
 
 
 class Change(NamedTuple):
