@@ -74,7 +74,7 @@ class RemotePlan(ReadPlan):
         source = self._source()
         for blocks in self._round_trips():
             if len(blocks) == 1:
-                _take_now(blocks[0], _received(source, blocks[0], partial(_read_view, source)))
+                _take_now(blocks[0], _received(source, blocks[0], _read_view(source, blocks[0])))
             elif blocks:
                 sync(_fetch_all(source, blocks))
         for step in self.last_steps:
@@ -196,7 +196,7 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
     async def fetch(block: Block) -> None:
         async with gate:
             data = await source.read_view_async(block.start, block.stop - block.start)
-            await _take(block, _received(source, block, lambda *_: data))
+            await _take(block, _received(source, block, data))
 
     tasks = [asyncio.ensure_future(fetch(block)) for block in blocks]
     try:
@@ -208,24 +208,22 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
         raise
 
 
-def _read_view(source: RemoteSource, offset: int, length: int) -> bytes | memoryview:
-    """Read bytes by one request; in the main thread, Ctrl-C does not wait for the server."""
-    if threading.current_thread() is threading.main_thread():
-        return in_background(lambda: source.read_view(offset, length)).result()
-    return source.read_view(offset, length)
+def _read_view(source: RemoteSource, block: Block) -> bytes | memoryview:
+    """Read the bytes of a block by one request; in the main thread, Ctrl-C does not wait for the server."""
+    read = partial(source.read_view, block.start, block.stop - block.start)
+    return in_background(read).result() if threading.current_thread() is threading.main_thread() else read()
 
 
-def _received(source: RemoteSource, block: Block, read: Callable[[int, int], bytes | memoryview]) -> memoryview:
+def _received(source: RemoteSource, block: Block, data: bytes | memoryview) -> memoryview:
     """Return the bytes of a block, or raise an error if there are fewer."""
     length = block.stop - block.start
-    data = memoryview(read(block.start, length))
     if len(data) != length:
         raise FormatError(
             f"expected {length:,} bytes at offset {block.start:,}; found {len(data):,}",
             path=source.name,
             rule="zip/changed",
         )
-    return data
+    return memoryview(data)
 
 
 async def _take(block: Block, data: memoryview) -> None:
