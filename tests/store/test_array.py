@@ -16,6 +16,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec, TransposeCodec, 
 import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.store.array import opened_array
+from tests.store.pixels.test_pipeline import damage, position_of
 
 SHAPE, CHUNK, SHARD = (3, 40, 50), (1, 8, 16), (2, 16, 32)
 PIXELS = np.random.default_rng(5).integers(0, 60_000, SHAPE).astype("u2")
@@ -272,12 +273,7 @@ def test_a_closed_file_is_opened_again(path: Path) -> None:
 @pytest.mark.parametrize("layout", ["raw", "zstd", "shards"])
 def test_damage_is_an_error_in_windows_too(tmp_path: Path, layout: str) -> None:
     path = written(tmp_path / "a.ozx", **LAYOUTS[layout])
-    array = ozx.open_array(path, "0")
-    places = {entry.key: entry for entry in ozx.list_entries(path)}
-    entry = places["0/c/0/0/0"]
-    data = bytearray(path.read_bytes())
-    data[entry.offset + 5] ^= 0xFF
-    path.write_bytes(data)
+    damage(path, position_of(path, "0/c/0/0/0")[0] + 5)
     array = ozx.open_array(path, "0")
     window = (0, slice(0, 8), slice(0, 16)) if layout != "shards" else (slice(0, 2), slice(0, 16), slice(0, 32))
     with pytest.raises(FormatError, match="0/c/0/0/0") as raised:
@@ -310,9 +306,6 @@ def test_raw_chunks_go_straight_into_the_pixels(tmp_path: Path, chunks, monkeypa
     array, expected = ozx.open_array(path, "0"), plain(path)[:]
     for selection in [..., 0, (slice(0, 2), slice(8, 16)), (slice(0, 2), slice(8, 16), slice(8, 16)), (2, 3, 4)]:
         np.testing.assert_array_equal(array[selection], expected[selection])
-    entry = next(each for each in ozx.list_entries(path) if each.key == "0/c/0/0/0")
-    data = bytearray(path.read_bytes())
-    data[entry.offset + 5] ^= 0xFF
-    path.write_bytes(data)
+    damage(path, position_of(path, "0/c/0/0/0")[0] + 5)
     with pytest.raises(FormatError, match="0/c/0/0/0"):
         ozx.open_array(path, "0")[:2, :16]
