@@ -24,7 +24,7 @@ PROGRAM = """
 import json, re, sys
 import ozx, boto3, numpy
 from ozx.archive.remote import upload
-from ozx.archive.remote import s3_object
+from ozx.archive.remote import s3
 
 upload._USUAL_PART = int(sys.argv[3])
 

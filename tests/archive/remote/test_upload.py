@@ -12,7 +12,7 @@ from hierarchies import FIXTURES
 
 import ozx
 from ozx.archive.remote import upload as upload_module
-from ozx.archive.remote.s3_object import S3Object
+from ozx.archive.remote.s3 import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
 from ozx.errors import FormatError, ResourceError, UsageError
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.s3_object import S3Object
+from ozx.archive.remote.s3 import S3Object
 from ozx.archive.remote.upload import Upload
 from ozx.archive.remote.urls import check_object_url
 from ozx.errors import ResourceError, UsageError

@@ -22,8 +22,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, Record, Span, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.forks import is_forked
-from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
+from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
 

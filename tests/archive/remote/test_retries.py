@@ -17,7 +17,7 @@ import ozx
 from ozx.archive.remote import deadline as deadlines
 from ozx.archive.remote.access import current_deadline
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.requests.retries import ask_retry_after, parse_retry_after
+from ozx.archive.remote.retries import ask_retry_after, parse_retry_after
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import ResourceError, UsageError
 

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.replacing.parts import Part
-from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error
-from ozx.archive.remote.s3_object import MARK, S3Object, check_made
+from ozx.archive.remote.parts import Part
+from ozx.archive.remote.s3 import MARK, S3Object, check_made, client_errors, error_code_of, explain_client_error
 from ozx.errors import ResourceError, UnsupportedError
 
 # Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.

@@ -15,7 +15,7 @@ from ozx.archive.remote.access import allows_http
 from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
 from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
-from ozx.archive.remote.requests.retries import Retries, ask_headers, ask_retry_after
+from ozx.archive.remote.retries import Retries, ask_headers, ask_retry_after
 from ozx.errors import ResourceError
 from ozx.extras import install_hint
 
