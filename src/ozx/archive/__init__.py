@@ -2,7 +2,7 @@
 
 ``records``
     One layout per record of APPNOTE.TXT: local file header, central directory header, end records.
-``extra_fields``, ``unicode_paths``
+``extra_fields``
     The extra fields of records, and the names that some of them hold.
 ``positional_reading``, ``positional_writing``
     The only modules with POSIX-only calls; each has a portable fallback.

@@ -5,7 +5,7 @@ This module works without numpy, because the import of numpy takes longer than t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, iter_exactly, keep_span, read_exactly
 from ozx.archive.crc32 import crc32
@@ -25,6 +25,7 @@ from ozx.archive.records import (
     CentralHeader,
     LocalHeader,
     iter_extra_fields,
+    local_header_length,
     method_name,
     resolve_zip64,
 )
@@ -73,17 +74,22 @@ class ReadAhead:
         self._source.check_unchanged()
 
 
+def read_header_at(source: ByteSource, start: int) -> LocalHeader:
+    """Return the local file header at an offset; its ZIP64 values are not resolved."""
+    data = source.read_at(start, _HEADER_GUESS)
+    needed = LOCAL_HEADER.size
+    if len(data) >= needed and data.startswith(LOCAL_SIGNATURE):
+        needed = local_header_length(data)
+    if needed > len(data):
+        data = read_exactly(source, start, needed, "a local file header")
+    return LocalHeader.from_bytes(data)
+
+
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
     """Return an entry's local file header; its ZIP64 values are not resolved."""
     start = header.header_offset
     try:
-        data = source.read_at(start, _HEADER_GUESS)
-        needed = LOCAL_HEADER.size
-        if len(data) >= needed and data.startswith(LOCAL_SIGNATURE):
-            needed += int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-        if needed > len(data):
-            data = read_exactly(source, start, needed, "a local file header")
-        return LocalHeader.from_bytes(data)
+        return read_header_at(source, start)
     except FormatError as error:
         message = f"entry {entry_name(header)!r}, local file header at {start:,}: {error.message}"
         raise FormatError(message, path=source.name, rule=error.rule) from None
@@ -237,20 +243,15 @@ def iter_value(
             from ozx.archive.inflate import iter_inflated  # noqa: PLC0415 (few archives need it)
 
             blocks = iter_inflated(header.method, blocks, header.uncompressed_size)
-        yield from iter_checked(source, header, blocks)
+        checksum = 0
+        for block in blocks:
+            checksum = crc32(block, checksum)
+            yield block
+        check_crc32(source, header, checksum)
     except (FormatError, UnsupportedError) as error:
         if error.path is None:
             error.message = f"entry {entry_name(header)!r}: {error.message}"
         raise error.at(source.name) from None
-
-
-def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks of an entry's value; raise `FormatError` (``zip/crc``) at the end if the value is damaged."""
-    checksum = 0
-    for block in blocks:
-        checksum = crc32(block, checksum)
-        yield block
-    check_crc32(source, header, checksum)
 
 
 def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:

@@ -22,6 +22,7 @@ from ozx.archive.entry_reading import (
     find_data,
     iter_value,
 )
+from ozx.archive.extra_fields import find_unicode_paths, iter_other_paths
 from ozx.archive.names.decoding import are_plain_names, check_order, name_fault
 from ozx.archive.names.table import NameIndex
 from ozx.archive.records import (
@@ -44,7 +45,6 @@ from ozx.archive.remote.reading import (
     leading_span,
     predicted_data_offset,
 )
-from ozx.archive.unicode_paths import find_unicode_paths, iter_other_paths
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
 _LAST_OF_ASCII = 0x7F

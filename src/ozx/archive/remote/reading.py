@@ -30,6 +30,7 @@ from ozx.archive.records import (
     LOCAL_SIGNATURE,
     STORED,
     CentralHeader,
+    local_header_length,
 )
 
 # 4.5.3: length of a local header's ZIP64 field with both sizes; 4.4.3.2: the first version with ZIP64.
@@ -136,8 +137,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
     data = yield begin, min(length, limit - begin)
     if data.startswith(LOCAL_SIGNATURE) and len(data) >= LOCAL_HEADER.size:
         # The header may be longer than guessed; never request more than exists.
-        needed = LOCAL_HEADER.size + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-        needed = min(needed, limit - begin)
+        needed = min(local_header_length(data), limit - begin)
         if needed > len(data):
             data += yield begin + len(data), needed - len(data)
     local = read_local_header(Window(begin, data, source.name), header)
