@@ -9,14 +9,24 @@ import contextlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from ozx.archive.remote.errors import changed_error, printable_url
 from ozx.archive.remote.parts import Part
-from ozx.archive.remote.s3 import MARK, S3Object, check_made, client_errors, error_code_of, explain_client_error
-from ozx.errors import ResourceError, UnsupportedError
+from ozx.archive.remote.s3 import (
+    MARK,
+    S3Object,
+    check_made,
+    client_errors,
+    error_code_of,
+    explain_client_error,
+    was_made,
+)
+from ozx.errors import UnsupportedError
 
 # Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
 #
@@ -222,17 +232,10 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
         raise explain_client_error(error, old.url, doing="write") from None
     try:
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
-            futures = [
-                threads.submit(_make_part, old, upload, number, part, read) for number, part in enumerate(parts, 1)
-            ]
-            try:
-                tags = [future.result() for future in futures]
-            except BaseException:
-                threads.shutdown(cancel_futures=True)
-                raise
+            make = partial(_make_part, old, upload, read)
+            made = list(threads.map(make, count(1), parts))  # after an error, `map` cancels the others
         since = _check_unchanged(old)
-        listed = [{"PartNumber": number, "ETag": tag} for number, tag in enumerate(tags, 1)]
-        arguments = {"UploadId": upload, "MultipartUpload": {"Parts": listed}, "IfMatch": old.tag}
+        arguments = {"UploadId": upload, "MultipartUpload": {"Parts": made}, "IfMatch": old.tag}
         try:
             client.complete_multipart_upload(**target, **arguments)
         except client_errors() as error:
@@ -244,17 +247,18 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
     return since
 
 
-def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadAt) -> str:
-    """Send a part, or let the server copy it; return the ETag of the part."""
+def _make_part(old: OldObject, upload: str, read: ReadAt, number: int, part: Part) -> dict[str, Any]:
+    """Send a part, or let the server copy it; return its number and its ETag, as the last request names them."""
     arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
         if part.runs:
-            return str(old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))["ETag"])
+            answer = old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))
+            return {"PartNumber": number, "ETag": str(answer["ETag"])}
         span = f"bytes={part.offset}-{part.offset + part.length - 1}"
         answer = old.object.client.upload_part_copy(
             **arguments, CopySource=old.object.target, CopySourceRange=span, CopySourceIfMatch=old.tag
         )
-        return str(answer["CopyPartResult"]["ETag"])
+        return {"PartNumber": number, "ETag": str(answer["CopyPartResult"]["ETag"])}
     except client_errors() as error:
         raise _explain(old, error, is_copy=not part.runs) from None
 
@@ -298,8 +302,5 @@ def _check_unchanged(old: OldObject) -> float:
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
     """Raise the error of an upload's last request; do nothing if the new object exists and only the reply was lost."""
-    with contextlib.suppress(ResourceError):
-        found = old.object.find()
-        if found is not None and found.mark == mark:
-            return
-    raise _explain(old, error, is_copy=False) from None
+    if not was_made(old.object, mark):
+        raise _explain(old, error, is_copy=False) from None

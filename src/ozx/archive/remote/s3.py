@@ -170,6 +170,15 @@ class FoundObject(NamedTuple):
     mark: str
 
 
+def was_made(client: S3Object, mark: str) -> bool:
+    """Return whether the object exists and was written by the upload with this mark; False if the server is silent."""
+    try:
+        found = client.find()
+    except ResourceError:  # the error of the upload is the one to report
+        return False
+    return found is not None and found.mark == mark
+
+
 def check_made(found: FoundObject | None, size: int, mark: str, name: str) -> None:
     """Raise an error if the object that a server has after an upload is not the one with this length and mark."""
     if found is not None and found.mark != mark:

@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.s3 import S3Object, check_made, exists_error
+from ozx.archive.remote.s3 import S3Object, check_made, exists_error, was_made
 from ozx.archive.remote.urls import check_object_url
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.errors import FormatError, ResourceError, UsageError
@@ -120,7 +120,7 @@ class Upload:
                 self._wait(0)
                 self._client.complete(-(-self._end // self._part_size))
         except (UsageError, ResourceError):
-            if not self._is_ours():  # a lost reply: the object may be there
+            if not was_made(self._client, self._mark):  # a lost reply: the object may be there
                 raise
         check_made(self._client.find(), self._end, self._mark, self.name)
         self._threads.shutdown()
@@ -172,14 +172,6 @@ class Upload:
             for future in wait(self._sending, return_when=FIRST_COMPLETED).done:
                 del self._sending[future]
                 future.result()
-
-    def _is_ours(self) -> bool:
-        """Return whether the object exists and was written by this upload."""
-        try:
-            found = self._client.find()
-        except ResourceError:
-            return False
-        return found is not None and found.mark == self._mark
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
