@@ -61,18 +61,16 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes match the declared CRC-32; `end` is the offset after the value and any data descriptor.
-
-    `is_searched` means that a search for the descriptor found the length of the value. The length may be wrong, because
-    a stored value may contain bytes that look like a descriptor.
-    """
+    """A value whose bytes match the declared CRC-32."""
 
     data_offset: int
     method: int
     stored_size: int
     size: int
     crc32: int
-    end: int
+    end: int  # after the value and any data descriptor
+    # Whether a search for the descriptor found the length, which may be wrong: a stored value may contain bytes that
+    # look like a descriptor.
     is_searched: bool = False
 
 
