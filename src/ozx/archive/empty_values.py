@@ -28,30 +28,16 @@ ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATU
 
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
-    r"""Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (APPNOTE 4.5.3).
-
-    Examples
-    --------
-    >>> says_nothing_of_sizes(bytes(0)), says_nothing_of_sizes(b"\1\0\x10\0" + 2 * (294).to_bytes(8, "little"))
-    (True, False)
-    """
+    """Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (APPNOTE 4.5.3)."""
     return not any(any(field.data) for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64)
 
 
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
-    r"""Return whether an entry can be empty, given the bytes after its local header.
+    """Return whether an entry can be empty, given the bytes after its local header.
 
     The entry can be empty if the next record or no bytes follow. With `is_streamed`, the local header announces a data
     descriptor: then the descriptor of an empty value may come first. Without `is_streamed`, unused zeros may follow.
     Any other bytes prove that a value, or the descriptor of a value, follows.
-
-    Examples
-    --------
-    >>> header = CentralHeader(20, 0, 0, 0, 0, 0, 0, 0, b"a", b"", 47)
-    >>> follows_empty(header, b"PK\3\4", is_streamed=False), follows_empty(header, b"value", is_streamed=False)
-    (True, False)
-    >>> follows_empty(header, bytes(12), is_streamed=True), follows_empty(header, bytes(24), is_streamed=True)
-    (True, False)
     """
     if not behind or behind.startswith(_NEXT):
         return True

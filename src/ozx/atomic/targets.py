@@ -83,11 +83,6 @@ def absolute_path(path: str) -> str:
 
     Unlike `os.path.abspath`, this function keeps ``..``: after a link to a folder, it means the parent of that folder.
     Windows resolves ``..`` before links.
-
-    Examples
-    --------
-    >>> absolute_path("../cells.ozx") == os.path.join(os.getcwd(), "../cells.ozx")
-    True
     """
     joined = os.path.join(os.getcwd(), path)
     return os.path.normpath(joined) if os.name == "nt" else joined

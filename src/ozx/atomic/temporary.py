@@ -42,25 +42,13 @@ _swept: set[str] = set()
 
 
 def hidden_name(path: str, ending: str) -> str:
-    """Return a name for a hidden file in the folder of `path`.
-
-    Examples
-    --------
-    >>> hidden_name("/data/cells.ozx", "ozx-swap")
-    '/data/.cells.ozx.ozx-swap'
-    """
+    """Return a name for a hidden file in the folder of `path`."""
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(folder, f".{_shortened(name, _LONGEST_STEM)}.{ending}")
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` followed by `ending`; shorten the name if it would be too long for the file system.
-
-    Examples
-    --------
-    >>> name_beside("cells.ozx", ".partial")
-    'cells.ozx.partial'
-    """
+    """Return `path` followed by `ending`; shorten the name if it would be too long for the file system."""
     folder, name = os.path.split(path)
     needed = len(ending) + _SPARE
     if _length(name) + needed <= _LONGEST_STEM:  # as for most names: no need to ask the system
@@ -69,13 +57,7 @@ def name_beside(path: str, ending: str) -> str:
 
 
 def is_partial(path: str) -> bool:
-    """Return whether the name of a file shows that its writer never finished it.
-
-    Examples
-    --------
-    >>> is_partial("scans/cells.ozx.partial"), is_partial("cells.ozx.partial.1"), is_partial("a.partial/cells.ozx")
-    (True, True, False)
-    """
+    """Return whether the name of a file shows that its writer never finished it."""
     return ".partial" in os.path.basename(path)
 
 

@@ -97,13 +97,7 @@ _KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE")
 
 
 def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return obstore's options for the AWS profile named in ``AWS_PROFILE``, or else for the default profile.
-
-    Examples
-    --------
-    >>> profile_options({"skip_signature": True})
-    {}
-    """
+    """Return obstore's options for the AWS profile named in ``AWS_PROFILE``, or else for the default profile."""
     named = os.environ.get("AWS_PROFILE")
     if any(options.get(key) for key in _KEYS) or any(map(os.environ.get, _KEY_VARIABLES)):
         return {}
