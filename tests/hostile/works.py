@@ -36,45 +36,19 @@ State = dict[str, bytes] | bytes | None
 
 @dataclass(frozen=True)
 class Work:
-    """A writing operation.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    command
-        The command of `ozx` that runs it; empty if only Python can run it.
-    run
-        Runs it in a given folder.
-    out
-        The name of the output in this folder.
-    keeps
-        Names of files that may stay beside the output after a fault: unfinished files that ozx keeps on purpose.
-    is_followed
-        Whether the operation writes or removes files after `out` is complete, so that `out` exists if this fails.
-    takes
-        A source that it removes: the source may disappear when `out` is complete.
-    is_many
-        Whether `out` is a folder in which each file is either old or new, independently of the others.
-    is_synced
-        Whether the operation syncs its output.
-    starts
-        Whether `out` exists at the start; each of these values is tried.
-    prepare
-        Makes the old output, if it is more than one file, or files that must exist in any case.
-    """
+    """A writing operation."""
 
     name: str
-    command: str
-    run: Callable[[Path], object]
-    out: str
-    keeps: tuple[str, ...] = ()
-    is_followed: bool = False
-    takes: str = ""
-    is_many: bool = False
+    command: str  # the command of `ozx` that runs it; empty if only Python can run it
+    run: Callable[[Path], object]  # runs it in a given folder
+    out: str  # the name of the output in this folder
+    keeps: tuple[str, ...] = ()  # unfinished files beside the output that ozx keeps on purpose after a fault
+    is_followed: bool = False  # whether it goes on to write or remove files after `out` is complete
+    takes: str = ""  # a source that it removes, which may disappear when `out` is complete
+    is_many: bool = False  # whether `out` is a folder whose files are old or new independently of each other
     is_synced: bool = True
-    starts: tuple[bool, ...] = (True, False)
-    prepare: Callable[..., object] | None = None
+    starts: tuple[bool, ...] = (True, False)  # whether `out` exists at the start; each of these values is tried
+    prepare: Callable[..., object] | None = None  # makes the old output, or files that must exist in any case
 
     def state(self, folder: Path) -> State:
         """Return the output, without temporary files in it."""
