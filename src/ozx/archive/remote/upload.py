@@ -45,7 +45,6 @@ class Upload:
         expected: int = 0,
         force: bool = False,
         options: Mapping[str, Any] | None = None,
-        part_size: int | None = None,
         mark: str | None = None,
     ) -> None:
         self.url = url
@@ -53,7 +52,7 @@ class Upload:
         check_object_url(url)
         self._client = S3Object(url, options)
         self._force = force
-        self._part_size = max(part_size or part_size_for(expected), 1)
+        self._part_size = part_size_for(expected)
         self._mark = mark or uuid.uuid4().hex
         self._has_begun = False
         self._threads = ThreadPoolExecutor(_THREADS, "ozx-upload")
