@@ -175,7 +175,7 @@ class ArchiveReader:
     @cached_property
     def _remote(self) -> RemoteSource | None:
         """The source if it is remote; known by a method, because the import of its class takes long."""
-        return cast("RemoteSource", self.source) if hasattr(self.source, "read_at_async") else None
+        return cast("RemoteSource", self.source) if hasattr(self.source, "read_view_async") else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
         """Return the end offset of a read of `length` bytes from `offset`, limited to the size of the value."""

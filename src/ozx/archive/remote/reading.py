@@ -154,7 +154,7 @@ async def follow_async(source: RemoteSource, steps: Steps) -> Part:
     try:
         span = next(steps)
         while True:
-            window = Window(span[0], await source.read_at_async(*span), source.name)
+            window = Window(span[0], await source.read_view_async(*span), source.name)
             span = steps.send(read_exactly(window, *span, "an entry"))
     except StopIteration as end:
         part: Part = end.value
