@@ -194,8 +194,6 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     """Read the end records of `source`, with one or two reads.
 
     With `allow_leading_entries`, the archive may follow entries of another archive, as in a damaged file.
-
-    `UnsupportedError`: The archive is one part of several (``rfc9/not-split``).
     """
     size = source.size()
     tail_offset = max(0, size - END_SEARCH_LENGTH)
@@ -241,10 +239,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
-    """Yield the headers of the central directory in order; read each block of the directory only when it is needed.
-
-    Header offsets count from the file's first byte.
-    """
+    """Yield the headers of the directory, which is read block by block; offsets count from the file's first byte."""
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
     stop, last = end.directory_offset + end.directory_size, (0, -1, 0)

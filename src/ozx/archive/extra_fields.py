@@ -95,9 +95,7 @@ def count_extra_fields(
     widened: Widened,
     census: ExtraCensus,
 ) -> None:
-    """Add the extra fields (APPNOTE 4.5) of `entries` to the counts in `census`.
-
-    The extra fields lie in `data` from `starts` to `ends`.
+    """Add the extra fields (APPNOTE 4.5) of `entries`, in `data` from `starts` to `ends`, to the counts in `census`.
 
     Bytes after the last field of a block are ignored if they are too few for another field. ZIP64 fields have to agree
     with the fields in `widened`.

@@ -36,10 +36,7 @@ def deflate64_decoder() -> str:
 
 
 def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) -> Iterator[bytes]:
-    """Yield the decompressed bytes of one entry in blocks of limited size, in total `uncompressed_size` bytes.
-
-    `slices` are the compressed bytes, in pieces of any length.
-    """
+    """Yield the `uncompressed_size` bytes of an entry in blocks of limited size, from `slices` of compressed bytes."""
     if method == DEFLATED:
         blocks = _iter_deflated(slices)
     elif method == DEFLATE64:

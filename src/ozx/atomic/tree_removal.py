@@ -72,10 +72,7 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Finish the removal of the tree at `root`, which a killed process began.
-
-    Return the names of changed files; these files are kept.
-    """
+    """Finish the removal of a tree, which a killed process began; return the names of changed files, which are kept."""
     put_back = _put_all_back(root)
     record = TreeRecord.of(root)
     for prefix, folder in record.folders.items():

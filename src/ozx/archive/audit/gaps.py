@@ -133,10 +133,7 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Subtract the lengths of the data descriptors (APPNOTE 4.3.9) from the gaps after values.
-
-    Return the entries that have an invalid data descriptor.
-    """
+    """Subtract data descriptors (APPNOTE 4.3.9) from the gaps after values; return the entries with an invalid one."""
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
     # If two entries overlap, the bytes behind them are no descriptors.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)

@@ -110,10 +110,7 @@ def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
 def _agrees(
     data: bytes, positions: NDArray[np.int64], local: NDArray[Any], columns: Columns, entries: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return a mask of the headers that certainly agree with the central directory.
-
-    All other headers need a full comparison.
-    """
+    """Return which headers certainly agree with the central directory; the others need a full comparison."""
     flags = columns.flags[entries]
     agrees: NDArray[np.bool_] = local["name_length"] == columns.name_lengths[entries]
     agrees &= local["method"] == columns.methods[entries]

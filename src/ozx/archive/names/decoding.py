@@ -78,12 +78,7 @@ def encode_name(name: str) -> tuple[bytes, int]:
 
 
 def are_plain_names(framed: bytes, count: int) -> bool:
-    r"""Return whether `count` names are ASCII and certainly valid.
-
-    If this returns False, check each name with `name_fault`.
-
-    `framed` contains the names with a NUL before each; no name is empty.
-    """
+    """Return whether `count` names, in `framed` with a NUL before each, are certainly valid; else ask `name_fault`."""
     if not framed.isascii() or framed.count(b"\0") != count:
         return False
     return not any(sign in framed for sign in _SIGNS_OF_FAULTS)

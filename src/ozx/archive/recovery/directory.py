@@ -275,10 +275,7 @@ class _DirectoryMerge:
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
     ) -> bool:
-        """Keep an entry that the directory declares empty, if no other bytes follow the entry.
-
-        Return whether the entry was kept.
-        """
+        """Keep an entry that the directory declares empty, if no other bytes follow it; return whether it was kept."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
             return False
@@ -409,10 +406,7 @@ class _DirectoryMerge:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop entries that the directory does not list.
-
-        If the directory is incomplete, drop only entries inside a damaged value.
-        """
+        """Drop entries that the directory does not list; of an incomplete one, only those inside a damaged value."""
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}

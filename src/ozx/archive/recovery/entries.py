@@ -184,9 +184,7 @@ class Evidence:
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
-        """Return the valid entry of a repeated name.
-
-        This is the last entry with two agreeing headers, else the last entry.
+        """Return the valid entry of a repeated name: the last one with two agreeing headers, else the last one.
 
         A later entry of this name that the directory does not list may be part of a lost value, or a replacement: the
         name of the chosen entry is then marked as doubtful.

@@ -43,10 +43,7 @@ _MOST_BROKEN = 1 << 20
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
-    """Scan `source` for entries by their local file headers, and verify each value by its CRC-32.
-
-    The scan needs memory for some blocks, and a few hundred bytes for every entry.
-    """
+    """Scan `source` for entries by their local file headers, and verify each value by its CRC-32."""
     return _Scanner(source, progress).scan()
 
 

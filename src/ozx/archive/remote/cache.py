@@ -101,10 +101,7 @@ def find_record(url: str, options: Mapping[str, Any]) -> Record | None:
 
 
 def store_record(url: str, options: Mapping[str, Any], record: Record) -> None:
-    """Store the record of a URL, if possible.
-
-    If the cache then exceeds 256 MiB, remove its oldest records.
-    """
+    """Store the record of a URL, if possible; remove the oldest ones of a cache above 256 MiB."""
     path = _path_of(url, options)
     spans = _joined(record.spans)
     if not path or not has_strong_tag(record.tag) or sum(len(span.data) for span in spans) > LONGEST_RECORD:

@@ -25,14 +25,11 @@ class Traffic(NamedTuple):
 
 
 class Deadline(NamedTuple):
-    """The time at which all requests must be complete.
+    """The time at which all requests must be complete; worker processes receive a copy."""
 
-    Times are seconds since 1970. Worker processes receive a copy.
-    """
-
-    end: float
-    seconds: float
-    before: Traffic
+    end: float  # in seconds since 1970
+    seconds: float  # from its beginning to its end
+    before: Traffic  # at its beginning
 
     def left(self) -> float:
         """Return the number of seconds until the deadline, at least 0."""

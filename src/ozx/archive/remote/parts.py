@@ -20,13 +20,10 @@ _USUAL_SENT = 16 * _MIB
 
 
 class Part(NamedTuple):
-    """One part of a new object: runs of bytes to send, or a range of the old object to copy.
+    """One part of a new object: runs of bytes to send, or a range of the old object to copy."""
 
-    If `runs` is empty, the server copies `length` bytes of the old object from `offset`.
-    """
-
-    runs: tuple[Run, ...]
-    offset: int
+    runs: tuple[Run, ...]  # empty if the server copies
+    offset: int  # in the old object; 0 for bytes to send
     length: int
 
     @property

@@ -195,9 +195,7 @@ def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, b
 
 
 def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
-    """Replace an object by a new object with the given parts and the same properties.
-
-    If the object has changed meanwhile, raise an error instead.
+    """Replace an object by a new object with the given parts and the same properties, unless it has changed meanwhile.
 
     After an error or an interrupt, the old object still exists, and the upload is aborted.
     """

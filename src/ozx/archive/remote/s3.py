@@ -83,10 +83,7 @@ def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://"
 
 
 def _limit_in_time(client: Any, deadline: Deadline, name: str) -> None:
-    """Make boto3's client refuse requests after the deadline; requests that abort uploads are still sent.
-
-    `name` is the file in messages.
-    """
+    """Make boto3's client refuse requests about the file `name` after the deadline, except those that abort uploads."""
 
     def check(event_name: str, **_: Any) -> None:
         if deadline.left() == 0 and not event_name.endswith(".AbortMultipartUpload"):
