@@ -27,7 +27,7 @@ from packed import write_archive
 from stores import put
 
 import ozx
-from ozx.archive import columns, directory, empty_values, entry_reading
+from ozx.archive import columns, directory, entry_reading
 from ozx.archive.audit import gaps
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
@@ -118,7 +118,7 @@ def small_fields(base: Base | None = None) -> Iterator[None]:
         yield
 
 
-_MODULES = (directory, entry_reading, empty_values, gaps, recovered_values)
+_MODULES = (directory, entry_reading, gaps, recovered_values)
 
 
 def _records(data: bytes) -> list[Record]:

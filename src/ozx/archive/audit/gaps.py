@@ -13,7 +13,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.coalesced_reads import read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.directory import EndOfDirectory
-from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
+from ozx.archive.entry_reading import ROOM_OF_EMPTY, follows_empty
 from ozx.archive.names.decoding import decode_name
 from ozx.archive.reader import iter_overlaps
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE, MASK_32

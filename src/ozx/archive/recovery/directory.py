@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.empty_values import says_nothing_of_sizes
+from ozx.archive.entry_reading import says_nothing_of_sizes
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
 from ozx.archive.recovery.entries import (

@@ -11,8 +11,7 @@ from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
-from ozx.archive.empty_values import says_nothing_of_sizes
-from ozx.archive.entry_reading import ReadAhead
+from ozx.archive.entry_reading import ReadAhead, says_nothing_of_sizes
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import (

@@ -28,6 +28,6 @@
     Many objects below one URL.
 ``s3``
     Clients of S3, by boto3; creation of one object.
-``parts``, ``replacement``
-    Replacement of an S3 object by one with mostly the same bytes: its parts, and the requests.
+``replacement``
+    Replacement of an S3 object by one with mostly the same bytes.
 """

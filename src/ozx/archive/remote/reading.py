@@ -14,8 +14,8 @@ import numpy as np
 from ozx.archive.byte_source import ByteSource, Window, read_exactly
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
-from ozx.archive.empty_values import ROOM_OF_EMPTY
 from ozx.archive.entry_reading import (
+    ROOM_OF_EMPTY,
     check_crc32,
     check_empty,
     check_not_encrypted,
