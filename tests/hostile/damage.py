@@ -41,19 +41,6 @@ from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.recover import _find as find_entries
 from ozx.progress import NO_PROGRESS
 
-__all__ = [
-    "END_DAMAGES",
-    "Base",
-    "bases",
-    "check",
-    "check_unpacked",
-    "edited",
-    "leave_out",
-    "mutate",
-    "small_fields",
-    "wrapped_archive",
-]
-
 Values = dict[str, bytes]
 #: Offset, number of removed bytes, and inserted bytes.
 Edit = tuple[int, int, bytes]

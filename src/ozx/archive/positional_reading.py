@@ -15,7 +15,7 @@ from ozx.atomic.windows import open_shared
 from ozx.errors import FormatError, name_error
 
 # O_NONBLOCK avoids a hang on a named pipe that replaced the file; files ignore it. O_BINARY exists on Windows.
-READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 # No file is longer. ZIP64 offsets have 64 bits; the system's are signed, and offsets beyond their range are an error.
 _FURTHEST = 1 << 60

@@ -24,7 +24,7 @@ MARKER = ".ozx-removing"
 
 _ASIDE = re.compile(r"\.(.+)\.ozx-aside", re.DOTALL)
 # A replaced folder, or a link, is not entered.
-_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _HAS_DIR_FD = {os.open, os.stat, os.link, os.unlink, os.rename} <= os.supports_dir_fd
 _SEPARATORS = f"/{os.sep}"
 _BUSY = (errno.ENOTEMPTY, errno.EEXIST)

@@ -21,6 +21,7 @@ from ozx.archive.records import (
     STORED,
     CentralHeader,
     LocalHeader,
+    central_header_length,
     iter_extra_fields,
 )
 from ozx.archive.recovery.entries import BrokenEntry, EntryTable, FoundEntry, Scan
@@ -191,16 +192,15 @@ class _Scanner:
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
-        lengths = [int.from_bytes(fixed[at : at + 2], "little") for at in (28, 30, 32)]
-        length = CENTRAL_HEADER.size + sum(lengths)
+        length = central_header_length(fixed)
         data = self._ahead.read_at(place, length + 4)
         try:
             header = CentralHeader.from_bytes(data)
         except FormatError:
             return place + 4
         # A comment may result from a damaged length, or hide another archive: records in it are read.
-        bare = length - lengths[2]
-        if lengths[2] and SIGNATURE.search(data, bare, length) is not None:
+        bare = CENTRAL_HEADER.size + len(header.name) + len(header.extra)
+        if bare < length and SIGNATURE.search(data, bare, length) is not None:
             length = bare
         is_followed = len(data) < length + 4 or SIGNATURE.match(data, length) is not None
         if not is_followed and place not in (self._listed_end, self._value_end):
