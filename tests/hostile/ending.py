@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from children import in_child, wait
+from hierarchies import State, state
 from posix_only import SIGKILL, resource
 from sweeping import forget_swept_folders
 
@@ -101,3 +102,31 @@ def full_disks(
 
         assert wait(in_child(limited)) == 4
         yield room
+
+
+def check_endings(
+    work: Callable[[], object],
+    out: Path,
+    start_anew: Callable[[int], object],
+    rights: Iterable[State],
+    *,
+    usual: float,
+    seed: int,
+    times: int = KILLS // 2,
+) -> None:
+    """Kill `work` at random moments: `out` must have one of the states `rights`, and another run must clean up."""
+    for _ in random_endings(work, usual, start_anew, seed=seed, times=times):
+        assert state(out) in rights
+        assert_no_more_than(out.parent, out.name)
+    work()
+    assert os.listdir(out.parent) == [out.name]
+
+
+def check_full_disks(
+    work: Callable[[], object], out: Path, rooms: Iterable[int], *, names: str | os.PathLike[str] | None = None
+) -> None:
+    """Let `work` fail for want of room: it must leave `out` as it is, and nothing beside it."""
+    before, beside = state(out), sorted(os.listdir(out.parent))
+    for _ in full_disks(work, rooms, names=names):
+        assert state(out) == before
+        assert sorted(os.listdir(out.parent)) == beside

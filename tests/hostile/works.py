@@ -14,7 +14,7 @@ from typing import Any
 import private_home
 import tiffs
 from cases.archive_builder import array, group
-from hierarchies import make_image, tree
+from hierarchies import State, make_image, state, tree
 from stores import pattern, put
 from sweeping import forget_swept_folders
 
@@ -30,8 +30,6 @@ CHUNKS = {f"0/c/{n // 2}/{n % 2}": pattern(n, 1024) for n in range(4)}
 LARGE = {"0/notes": pattern(9, 300_000)}
 PIXELS = tiffs.pixels((150, 170))
 VALUES = {"zarr.json": group(), "0/zarr.json": array([64, 64], [32, 32])} | CHUNKS
-
-State = dict[str, bytes] | bytes | None
 
 
 @dataclass(frozen=True)
@@ -324,13 +322,6 @@ def make_sources(folder: Path) -> Path:
     tiffs.write(folder / "second.tif", PIXELS[:70, :80])
     ozx.write_image(folder / "picture.ozx", PIXELS, axes="yx", chunks="y=64,x=64")
     return folder
-
-
-def state(path: Path) -> State:
-    """Return the contents of a file or folder, or None if it does not exist."""
-    if path.is_dir():
-        return tree(path)
-    return path.read_bytes() if path.exists() else None
 
 
 def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
