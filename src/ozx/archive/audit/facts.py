@@ -189,18 +189,6 @@ def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[
 
 
 @dataclass(frozen=True, slots=True)
-class Zip64Use:
-    """The ZIP64 structures that an archive uses."""
-
-    end_record: bool  # whether it has the ZIP64 end record and its locator
-    local_extras: int  # number of local headers with a ZIP64 field
-    central_extras: int  # number of central directory headers with a ZIP64 field
-
-    def __bool__(self) -> bool:
-        return self.end_record or self.local_extras > 0 or self.central_extras > 0
-
-
-@dataclass(frozen=True, slots=True)
 class ArchiveFacts:
     """The facts that `audit` collects; an entry is given as its index in the central directory."""
 
@@ -209,7 +197,6 @@ class ArchiveFacts:
     columns: Columns  # the central directory
     local: LocalHeaders  # the local file headers, their faults and extra fields
     central_extras: ExtraCensus  # the extra fields of the central directory
-    zip64: Zip64Use  # the ZIP64 structures in use
     names: NameFacts  # noteworthy names
     kinds: FileKinds  # entries that are no plain files
     layout: Layout  # order, gaps and overlaps
@@ -253,7 +240,6 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         columns=columns,
         local=local,
         central_extras=central_extras,
-        zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
         names=names,
         kinds=find_kinds(columns, names.directories),
         layout=layout,
