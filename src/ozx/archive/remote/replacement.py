@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 from ozx.archive.byte_source import Run
 from ozx.archive.remote.errors import changed_error, printable_url
 from ozx.archive.remote.s3 import (
+    CONFLICTS,
     MARK,
     S3Object,
     check_made,
@@ -224,7 +225,6 @@ def _iter_copied(offset: int, length: int, longest: int) -> Iterator[Part]:
 
 _THREADS = 8
 _LONGEST_PAUSE = 10.0
-_CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
 
 #: A function that returns bytes of the old object, given their offset and length.
@@ -368,7 +368,7 @@ def _bytes_of(part: Part, read: ReadAt) -> bytes:
 
 def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exception:
     code = error_code_of(error)
-    if code in _CHANGED:
+    if code in CONFLICTS:
         return changed_error(printable_url(old.url), old.size, old.size)
     if is_copy and code in _NO_COPIES:
         return UnsupportedError(

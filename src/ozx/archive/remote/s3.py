@@ -153,7 +153,8 @@ def explain_client_error(error: BaseException, url: str, *, doing: str) -> OzxEr
 
 
 _MISSING = ("404", "NoSuchKey", "NotFound")
-_EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+#: The error codes of a request whose condition (`If-None-Match`, `If-Match`) does not hold.
+CONFLICTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
 #: The name of the metadata that identify the upload of an object: after a lost reply, they show that the object exists.
 #: No proxy server drops such metadata.
@@ -258,7 +259,7 @@ class S3Object:
         try:
             return getattr(self.client, method)(**self.target, **arguments)
         except client_errors() as error:
-            if self._condition and error_code_of(error) in _EXISTS:
+            if self._condition and error_code_of(error) in CONFLICTS:
                 raise exists_error(self._url) from None
             raise explain_client_error(error, self._url, doing="write") from None
 
