@@ -404,7 +404,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
                 _, rest, _, _, *fields = ZIP64_END_RECORD.unpack_from(data)
                 length = 12 + rest
                 _check_adjacent(source, length, offset, tail_offset + locator)
-                return _Zip64End(EndRecord(*fields, comment_length=0), length, offset, declared, disks)
+                return _Zip64End(EndRecord._make((*fields, 0)), length, offset, declared, disks)
     raise FormatError(
         f"the ZIP64 locator points to an end record at {declared:,}, but there is none",
         path=source.name,

@@ -73,12 +73,14 @@ def method_name(method: int) -> str:
 
 def local_header_length(fixed: bytes | memoryview, position: int = 0) -> int:
     """Return the length of a local header, with name and extra field (4.3.7), from its fixed part at `position`."""
-    return LOCAL_HEADER.size + sum(struct.unpack_from("<2H", fixed, position + 26))
+    name, extra = struct.unpack_from("<2H", fixed, position + 26)
+    return LOCAL_HEADER.size + int(name + extra)
 
 
 def central_header_length(fixed: bytes | memoryview, position: int = 0) -> int:
     """Return the length of a header of the directory, with all that is in it (4.3.12), from its fixed part."""
-    return CENTRAL_HEADER.size + sum(struct.unpack_from("<3H", fixed, position + 28))
+    name, extra, comment = struct.unpack_from("<3H", fixed, position + 28)
+    return CENTRAL_HEADER.size + int(name + extra + comment)
 
 
 class ExtraField(NamedTuple):

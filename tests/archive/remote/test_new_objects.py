@@ -68,7 +68,7 @@ class Client:
 
 
 class Folder:
-    def __init__(self, url, options):
+    def __init__(self, url):
         self.url = self.name = url
 
 
