@@ -13,8 +13,6 @@ from typing import Any
 from cases.documents import FILES
 from hypothesis import strategies as st
 
-__all__ = ["as_stored", "changed", "documents_of_cases", "places_in", "replaced"]
-
 _Place = tuple[str | int, ...]
 
 NUMBERS = (0, -1, 1 << 63, 10**400, 0.5, 1.5, float("nan"), float("inf"))

@@ -13,8 +13,6 @@ from counting_progress import CountingProgress
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
 
-__all__ = ["Killer", "any_process", "local_cluster"]
-
 
 @contextmanager
 def local_cluster(threads: int = 1) -> Iterator[tuple[LocalCluster, Client]]:

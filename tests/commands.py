@@ -10,8 +10,6 @@ from hierarchies import FIXTURES
 
 from ozx.cli.app import run
 
-__all__ = ["command", "schema_of"]
-
 
 def command(*name: str) -> Callable[..., tuple[int, str, str]]:
     """Return a function that runs `ozx NAME ARGUMENT …` and returns its exit code, its output and its messages."""

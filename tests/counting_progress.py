@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CountingProgress"]
-
 
 class CountingProgress:
     """Progress that counts phases and bytes.

@@ -7,8 +7,6 @@ import pickle
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
-__all__ = ["Elsewhere"]
-
 
 class Elsewhere(Executor):
     """Executor that runs each task at once, in another folder, as a worker in another process would run it.

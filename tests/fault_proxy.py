@@ -12,22 +12,18 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from loopback import LoopbackServer, QuietHandler, running
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that affects one request.
+    """A fault that affects one request."""
 
-    Attributes
-    ----------
-    kind
-        ``status``, ``drop`` (the connection ends before the answer), ``reset`` (with RST), ``lose`` (the server gets
-        the request, and its answer is lost), ``truncate``, ``stall``, ``slow`` or ``change`` (of the object).
-    """
-
+    # ``status``, ``drop`` (the connection ends before the answer), ``reset`` (with RST), ``lose`` (the server gets the
+    # request, and its answer is lost), ``truncate``, ``stall``, ``slow`` or ``change`` (of the object).
     kind: str
     code: int = 0
     retry_after: str | None = None
@@ -72,42 +68,22 @@ class Fault:
         return cls("change", headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()))
 
 
-class FaultProxy(http.server.ThreadingHTTPServer):
-    """A proxy that passes requests to `target`.
-
-    Attributes
-    ----------
-    faults
-        The faults of the next requests, in order.
-    choose
-        Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
-    requests, times
-        (method, path, value of the Range header) of every request, and the time of its arrival, by `time.monotonic`.
-    most
-        The largest number of requests that waited for the start of their answers at the same time. The client knows the
-        end of an answer before the proxy does, and may already have sent its next request.
-    delay
-        Seconds before every answer.
-    """
-
-    daemon_threads = True
-    request_queue_size = 512
+class FaultProxy(LoopbackServer):
+    """A proxy that passes requests to `target`; a request is its method, its path and the value of its Range header."""
 
     def __init__(self, target: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         parts = urlsplit(target)
         self.target = parts.hostname, parts.port
-        self.faults: list[Fault] = []
+        self.faults: list[Fault] = []  # of the next requests, in order
+        # Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
         self.choose: Callable[[str, str, int], Fault | None] = lambda method, path, number: None
-        self.requests: list[tuple[str, str, str | None]] = []
-        self.times: list[float] = []
-        self.delay = 0.0
+        self.times: list[float] = []  # of the arrival of each request, by `time.monotonic`
+        self.delay = 0.0  # seconds before every answer
+        # The largest number of requests that waited for the start of their answers at the same time. The client knows
+        # the end of an answer before the proxy does, and may already have sent its next request.
         self.most = self.present = 0
         self.lock = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
     def begin(self, method: str, path: str, span: str | None) -> Fault | None:
         with self.lock:
@@ -121,15 +97,9 @@ class FaultProxy(http.server.ThreadingHTTPServer):
         with self.lock:
             self.present -= 1
 
-    def handle_error(self, request, client_address):
-        pass  # the client has closed the connection
 
-
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
     server: FaultProxy
-
-    def log_message(self, *args):
-        pass
 
     def do_GET(self):
         self.close_connection = True
@@ -139,9 +109,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._act(fault or Fault("pass"))
         finally:
             self._end_waiting()
-
-    def do_HEAD(self):
-        self.do_GET()
 
     def do_PUT(self):
         self.do_GET()
@@ -236,15 +203,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 _OF_CONNECTION = ("connection", "transfer-encoding", "content-length", "expect", "accept-encoding")
 
 
-@contextmanager
 def proxying(target: str):
     """Run a proxy in front of a server during the ``with`` block."""
-    proxy = FaultProxy(target)
-    thread = threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield proxy
-    finally:
-        proxy.shutdown()
-        proxy.server_close()
-        thread.join()
+    return running(FaultProxy(target))

@@ -4,65 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import http.server
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
+from loopback import LoopbackServer, QuietHandler, bounds, running
 
-class FolderServer(http.server.ThreadingHTTPServer):
-    """A server of the files below `root`, on loopback.
 
-    Attributes
-    ----------
-    requests
-        (method, path) of every request.
-    statuses
-        The status by path, for files whose requests do not get the usual status.
-    tags
-        The ETag by path, instead of the ETag from the content of the file.
-    makes_md5
-        Whether other ETags are the MD5 of the file.
-    flips
-        By path: in how many answers the last bit is flipped.
-    headers
-        More headers of all answers.
-    """
-
-    daemon_threads = True
-    request_queue_size = 256
+class FolderServer(LoopbackServer):
+    """A server of the files below `root`; a request is its method and its path."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.root = root
-        self.requests: list[tuple[str, str]] = []
-        self.statuses: dict[str, int] = {}
-        self.tags: dict[str, str] = {}
-        self.makes_md5 = False
-        self.flips: dict[str, int] = {}
-        self.headers: dict[str, str] = {}
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def take_requests(self):
-        """Return the requests since the last call."""
-        taken, self.requests = self.requests, []
-        return taken
-
-    def handle_error(self, request, client_address):
-        pass  # the client has closed the connection before the end
+        self.statuses: dict[str, int] = {}  # by path, for files whose requests do not get the usual status
+        self.tags: dict[str, str] = {}  # by path, instead of the ETag from the content of the file
+        self.makes_md5 = False  # whether other ETags are the MD5 of the file
+        self.flips: dict[str, int] = {}  # by path: in how many answers the last bit is flipped
+        self.headers: dict[str, str] = {}  # more headers of all answers
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
     server: FolderServer
-
-    def log_message(self, *args):
-        pass
-
-    def do_HEAD(self):
-        self.do_GET()
 
     def do_GET(self):
         server, path = self.server, unquote(self.path.partition("?")[0])
@@ -78,9 +40,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if wanted is None:
             self._answer(200, self._flipped(path, data), tag)
             return
-        first, last = wanted.removeprefix("bytes=").split("-")
-        start = int(first) if first else max(0, len(data) - int(last))
-        stop = min(len(data), int(last) + 1) if first and last else len(data)
+        start, stop = bounds(wanted, len(data))
         self._answer(206, self._flipped(path, data[start:stop]), tag, f"bytes {start}-{stop - 1}/{len(data)}")
 
     def _flipped(self, path, body):
@@ -103,15 +63,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-@contextmanager
 def serving_folder(root):
     """Serve a folder during the ``with`` block."""
-    server = FolderServer(Path(root))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return running(FolderServer(Path(root)))

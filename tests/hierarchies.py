@@ -7,11 +7,20 @@ from pathlib import Path
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 HIERARCHIES = ("image", "plate", "series", "sharded")
 
+State = dict[str, bytes] | bytes | None
+
 
 def tree(root) -> dict[str, bytes]:
     """Return the bytes of every file below `root`, by key."""
     root = Path(root)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def state(path: Path) -> State:
+    """Return the contents of a file or folder, or None if it does not exist."""
+    if path.is_dir():
+        return tree(path)
+    return path.read_bytes() if path.exists() else None
 
 
 def digests(values: dict[str, bytes]) -> dict[str, str]:

@@ -15,8 +15,6 @@ from ozx.atomic.host import this_host
 from ozx.desktop.association import launching
 from ozx.desktop.association.associate import associate, dissociate
 
-__all__ = ["associate_in", "dissociate_in", "environment", "make_associated_home", "make_home"]
-
 
 @contextlib.contextmanager
 def environment(home: Path) -> Iterator[None]:

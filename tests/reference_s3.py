@@ -14,12 +14,13 @@ import socket
 import threading
 import time
 import uuid
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
+
+from loopback import LoopbackServer, QuietHandler, running
 
 _BLOCK = 1 << 20
 _LEAST_PART = 5 << 20
@@ -77,48 +78,26 @@ class Object:
         return found
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3.
-
-    Attributes
-    ----------
-    buckets
-        The names of the buckets; then, the keys below begin with the bucket.
-    objects, uploads
-        The objects by key; the unfinished uploads by id, each with its key, headers and parts.
-    calls
-        The names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete``, …
-    sent, received
-        Numbers of bytes in bodies.
-    refuses
-        Calls that are answered with 501.
-    keeps_parts
-        Whether the bytes of sent parts are kept; otherwise, only their number is kept.
-    ignores_conditions
-        Whether the request that creates an object ignores ``If-Match``, as on some servers.
-    before
-        Called with the name of each call before it is answered.
-    """
-
-    daemon_threads = True
+class Server(LoopbackServer):
+    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3."""
 
     def __init__(self, *, has_buckets: bool = False) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.buckets: set[str] | None = set() if has_buckets else None
-        self.objects: dict[str, Object] = {}
-        self.uploads: dict[str, dict] = {}
-        self.calls: list[str] = []
-        self.sent = self.received = 0
-        self.refuses: set[str] = set()
-        self.keeps_parts = True
-        self.ignores_conditions = False
+        super().__init__(_Handler)
+        self.buckets: set[str] | None = set() if has_buckets else None  # if so, the keys below begin with the bucket
+        self.objects: dict[str, Object] = {}  # by key
+        self.uploads: dict[str, dict] = {}  # unfinished ones by id, each with its key, headers and parts
+        self.calls: list[str] = []  # names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, …
+        self.sent = self.received = 0  # numbers of bytes in bodies
+        self.refuses: set[str] = set()  # calls that are answered with 501
+        self.keeps_parts = True  # whether the bytes of sent parts are kept; otherwise, only their number is kept
+        self.ignores_conditions = False  # whether creation of an object ignores ``If-Match``, as on some servers
         self.loses_reply_of: set[str] = set()
-        self.before = lambda call: None
+        self.before = lambda call: None  # called with the name of each call before it is answered
         self.lock = threading.Lock()
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        return self.url
 
     def put_file(self, key: str, path, **headers: str) -> None:
         path = os.fspath(path)
@@ -131,30 +110,16 @@ class Server(http.server.ThreadingHTTPServer):
     def get(self, key: str) -> bytes:
         return b"".join(block for run in self.objects[key].runs for block in run.blocks())
 
-    def handle_error(self, request, client_address):
-        pass  # the client has closed the connection
 
-
-@contextmanager
 def serving(*, has_buckets: bool = False):
-    server = Server(has_buckets=has_buckets)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    """Run a server during the ``with`` block."""
+    return running(Server(has_buckets=has_buckets))
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else each answer waits for the acknowledgement of its headers
     server: Server
-
-    def log_message(self, *arguments):
-        pass
 
     def _begin(self, call: str) -> bool:
         url = urlsplit(self.path)

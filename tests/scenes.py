@@ -9,8 +9,6 @@ import numpy as np
 
 import ozx
 
-__all__ = ["PIXELS", "make_scene"]
-
 PIXELS = np.arange(64 * 48, dtype="uint16").reshape(64, 48)
 _AXES = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
 

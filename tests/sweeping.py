@@ -2,8 +2,6 @@
 
 from ozx.atomic import temporary
 
-__all__ = ["forget_swept_folders"]
-
 
 def forget_swept_folders():
     """Let ozx look for leftovers again, as a new process does."""

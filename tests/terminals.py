@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 import pyte
 
-__all__ = ["Shown", "run_in_terminal"]
-
 _COLUMNS, _LINES = 120, 60
 
 

@@ -3,71 +3,36 @@
 from __future__ import annotations
 
 import http.server
-import threading
-from contextlib import contextmanager
 from email.utils import formatdate
 
+from loopback import LoopbackServer, QuietHandler, bounds, running
 
-class RangeServer(http.server.ThreadingHTTPServer):
-    """A server of `data` under every path, on loopback.
 
-    Attributes
-    ----------
-    requests
-        (method, value of the Range header) of every request.
-    sent
-        Bytes of bodies that were sent.
-    failures, body
-        Status codes for the next requests, in order, and the body of these answers.
-    cuts
-        Numbers of bytes after which the answers to the next requests end.
-    before
-        Called with the method of each request before it is answered.
-    knows_ranges, knows_suffixes
-        If false, the answer to such a request is the whole file.
-    etag, modified
-        The values of these headers in the answers; None leaves out the header.
-    """
-
-    daemon_threads = True
-    request_queue_size = 128
+class RangeServer(LoopbackServer):
+    """A server of `data` under every path; a request is its method and the value of its Range header."""
 
     def __init__(self, data: bytes) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.data = data
-        self.requests: list[tuple[str, str | None]] = []
-        self.sent = 0
-        self.failures: list[int] = []
-        self.knows_ranges = self.knows_suffixes = True
+        self.sent = 0  # bytes of bodies
+        self.failures: list[int] = []  # status codes for the next requests, in order
+        self.body = b""  # of the answers with these codes
+        self.knows_ranges = self.knows_suffixes = True  # if not, the answer to such a request is the whole file
+        # The values of these headers in the answers; None leaves out the header.
         self.etag: str | None = '"first"'
         self.modified: int | None = 1_700_000_000
         self.content_range = "bytes {}-{}/{}"
-        self.body = b""
-        self.cuts: list[int] = []
-        self.before = lambda call: None
+        self.cuts: list[int] = []  # numbers of bytes after which the answers to the next requests end
+        self.before = lambda call: None  # called with the method of each request before it is answered
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/cells.ozx"
-
-    def take_requests(self):
-        """Return the requests since the last call, in the order in which they came."""
-        taken, self.requests = self.requests, []
-        return taken
-
-    def handle_error(self, request, client_address):
-        pass  # the client has closed the connection before the end
+        return f"{super().url}/cells.ozx"
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
     # One request per connection (HTTP/1.0), so that no thread waits at the end.
     server: RangeServer
-
-    def log_message(self, *args):
-        pass
-
-    def do_HEAD(self):
-        self.do_GET()
 
     def do_GET(self):
         server, wanted = self.server, self.headers.get("Range")
@@ -80,9 +45,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if not wanted or not server.knows_ranges or (wanted.startswith("bytes=-") and not server.knows_suffixes):
             self._answer(200, data)
             return
-        first, last = wanted.removeprefix("bytes=").split("-")
-        start = int(first) if first else max(0, len(data) - int(last))
-        stop = min(len(data), int(last) + 1) if first and last else len(data)
+        start, stop = bounds(wanted, len(data))
         if start >= stop:
             self._answer(416, b"")
             return
@@ -106,15 +69,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 server.sent += len(body[start : start + (1 << 16)])
 
 
-@contextmanager
 def serving(data: bytes):
-    """Yield a running server, and stop it at the end."""
-    server = RangeServer(data)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    """Serve a file during the ``with`` block."""
+    return running(RangeServer(data))

@@ -9,17 +9,12 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zip_forge import DESCRIPTOR, SENTINEL, Member, end_record, forge, zip64_extra
+from zip_forge import DESCRIPTOR, SENTINEL, Member, deflate, end_record, forge, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import DirectoryBuilder, local_header
 from ozx.errors import OzxError
-
-
-def deflate(data):
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(data) + packer.flush()
 
 
 def ours(values):

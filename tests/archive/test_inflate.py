@@ -8,11 +8,10 @@ import random
 import subprocess
 import sys
 import tracemalloc
-import zlib
 
 import inflate64
 import pytest
-from zip_forge import Member, forge
+from zip_forge import Member, deflate, forge
 
 from ozx.archive import inflate
 from ozx.archive.inflate import deflate64_decoder, iter_inflated
@@ -29,11 +28,6 @@ def codec(request, monkeypatch):
     if request.param == "inflate64":
         monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: None)
     return (DEFLATED, deflate) if request.param == "deflate" else (DEFLATE64, deflate64)
-
-
-def deflate(data):
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(data) + packer.flush()
 
 
 def deflate64(data):

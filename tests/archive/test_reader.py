@@ -8,18 +8,23 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from zip_forge import DESCRIPTOR, SENTINEL, UTF8, CountingSource, Member, end_record, extra_field, forge, zip64_extra
+from zip_forge import (
+    DESCRIPTOR,
+    SENTINEL,
+    UTF8,
+    CountingSource,
+    Member,
+    deflate,
+    end_record,
+    extra_field,
+    forge,
+    zip64_extra,
+)
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader, overlapping_pairs
 from ozx.errors import OzxError, UsageError
-
-
-def deflate(data):
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(data) + packer.flush()
-
 
 RNG = random.Random(7)
 VALUES = {

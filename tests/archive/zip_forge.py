@@ -24,6 +24,11 @@ def zip64_extra(*values: int) -> bytes:
     return extra_field(1, struct.pack(f"<{len(values)}Q", *values))
 
 
+def deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
 @dataclass
 class Member:
     """One entry; `local` and `central` replace header fields by name, `follow` stands after the data."""

@@ -96,6 +96,13 @@ class TestSystemErrors:
     def test_errors_of_our_own(self, tmp_path, use):
         assert self.raised_in(use, tmp_path / "a", ResourceError("bad")) is None
 
+    def test_a_target_that_appears_is_named_as_it_was_given(self, tmp_path, use, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match=r"^a: the file exists already"), use("a"):
+            (tmp_path / "a").write_bytes(b"other")
+            os.chdir("/")
+        assert names(tmp_path) == ["a"]
+
     def test_a_folder_that_cannot_be_written_to(self, tmp_path, use, monkeypatch):
         def refuse(path, *_):
             raise PermissionError(errno.EACCES, "refused", path)
@@ -215,14 +222,6 @@ def test_what_replaced_the_new_file_before_it_is_taken_back_stays(tmp_path):
     ):
         os.write(new.descriptor, b"new")
     assert (tmp_path / "a").read_bytes() == b"newest"
-    assert names(tmp_path) == ["a"]
-
-
-def test_a_target_that_appears_is_named_as_it_was_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"^a: the file exists already"), replacing_file("a"):
-        (tmp_path / "a").write_bytes(b"other")
-        os.chdir("/")
     assert names(tmp_path) == ["a"]
 
 

@@ -38,12 +38,7 @@ _MOST_HARMLESS = {"unzip": 1, "7z": 2, "bsdtar": 1}
 def check_agreement(data: bytes, truth: Mapping[str, bytes] | None = None) -> list[str]:
     """Return the differences between the readers of ozx and zipfile; an empty list if they agree.
 
-    Parameters
-    ----------
-    data
-        Any archive.
-    truth
-        The values of the archive before it was damaged, if known.
+    `truth` are the values of the archive before it was damaged, if known.
     """
     with tempfile.TemporaryDirectory(prefix="ozx-agreement-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cases.archive_builder import COMMENT, DESCRIPTOR, array, group
+from zip_forge import deflate
 
 NAME = b"0/c/1"
 #: The values of each archive before a field is changed. The changed value is longer than its deflated form.
@@ -76,7 +77,7 @@ class Form:
 
     def data(self) -> bytes:
         """The bytes of the value in the file, deflated or not."""
-        return _packed(VALUES["0/c/1"], self.method)
+        return deflate(VALUES["0/c/1"]) if self.method else VALUES["0/c/1"]
 
 
 def forms() -> list[Form]:
@@ -142,13 +143,6 @@ def build(form: Form, *chosen: Change) -> bytes:
         body += local + data
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, len(VALUES), len(VALUES), len(directory), len(body), len(COMMENT))
     return body + directory + end + COMMENT
-
-
-def _packed(value: bytes, method: int) -> bytes:
-    if method == 0:
-        return value
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(value) + packer.flush()
 
 
 def _changed(value: Any, change: Change) -> Any:

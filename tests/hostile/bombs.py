@@ -43,8 +43,6 @@ with contextlib.suppress(ImportError):  # Windows has none, and does not run thi
 from ozx.images.pictures.thumbnail import draw_thumbnail
 from ozx.store.opening import opened_hierarchy
 
-__all__ = ["BOMBS", "TIFFS", "VERBS", "Bomb", "Run", "run_all"]
-
 MIB = 1 << 20
 _PATIENCE = 60
 _ADDRESSES = 4 << 30

@@ -27,7 +27,7 @@ from packed import write_archive
 from stores import put
 
 import ozx
-from ozx.archive import columns, directory, empty_values, entry_reading
+from ozx.archive import columns, directory, entry_reading
 from ozx.archive.audit import gaps
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
@@ -40,19 +40,6 @@ from ozx.flow.repair.salvage import salvage
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.recover import _find as find_entries
 from ozx.progress import NO_PROGRESS
-
-__all__ = [
-    "END_DAMAGES",
-    "Base",
-    "bases",
-    "check",
-    "check_unpacked",
-    "edited",
-    "leave_out",
-    "mutate",
-    "small_fields",
-    "wrapped_archive",
-]
 
 Values = dict[str, bytes]
 #: Offset, number of removed bytes, and inserted bytes.
@@ -118,7 +105,7 @@ def small_fields(base: Base | None = None) -> Iterator[None]:
         yield
 
 
-_MODULES = (directory, entry_reading, empty_values, gaps, recovered_values)
+_MODULES = (directory, entry_reading, gaps, recovered_values)
 
 
 def _records(data: bytes) -> list[Record]:

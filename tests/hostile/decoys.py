@@ -26,8 +26,6 @@ from hierarchies import make_image, tree
 
 import ozx
 
-__all__ = ["cluster_in", "make_files", "run_once"]
-
 _VERBS = ("pack", "pack --remove-source", "import", "unpack", "repack", "export", "recover", "validate")
 _ENDINGS = {"pack": ".ozx", "import": ".ozx", "unpack": ".ome.zarr", "repack": ".ozx", "recover": ".ozx"}
 _ENDINGS["export"] = ".ome.tif"

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 from children import in_child, wait
+from hierarchies import State, state
 from posix_only import SIGKILL, resource
 from sweeping import forget_swept_folders
-
-__all__ = ["KILLS", "assert_no_more_than", "die_at_step", "full_disks", "needs_fork", "random_endings", "rooms_below"]
 
 #: The number of kills in a test, for all of its parameters together.
 KILLS = int(os.environ.get("OZX_KILLS", "60"))
@@ -32,18 +31,9 @@ def random_endings(
     times: int = KILLS // 2,
     kind: signal.Signals = SIGKILL,
 ) -> Iterator[int]:
-    """Run `work` several times, and end each run at a random moment; yield the number of each ended run.
+    """Run `work` several times in another process, and end each run at a random moment; yield the number of each run.
 
-    Parameters
-    ----------
-    work
-        A function that runs in a separate process.
-    usual
-        The usual duration of `work`, in seconds.
-    start_anew
-        A function that runs before each run of `work`, with the number of the run.
-    kind
-        The signal that ends `work`.
+    `usual` is the usual duration of `work` in seconds; `start_anew` runs before each run, with its number.
     """
     moments, ended, latest = random.Random(seed), 0, usual * 1.1
     for number in range(times):
@@ -66,10 +56,7 @@ def random_endings(
 def die_at_step(deadly: int, places: Iterable[tuple[Any, str]]) -> None:
     """Let this process kill itself just before call number `deadly` (from 0), counted over all these functions.
 
-    Parameters
-    ----------
-    places
-        The owner and the name of each function; functions that this system lacks are ignored.
+    `places` has the owner and the name of each function; those that this system lacks are ignored.
     """
     count = 0
 
@@ -102,13 +89,7 @@ def rooms_below(whole: int) -> tuple[int, ...]:
 def full_disks(
     work: Callable[[], object], rooms: Iterable[int], *, names: str | os.PathLike[str] | None = None
 ) -> Iterator[int]:
-    """Run `work` with a limit for the size of files, and expect that it fails; yield each limit after its run.
-
-    Parameters
-    ----------
-    names
-        The file that the error must name, or None for any file.
-    """
+    """Run `work` with a limit for the size of files; expect an error, about the file `names`; yield each limit."""
     for room in rooms:
 
         def limited(room: int = room) -> None:
@@ -121,3 +102,31 @@ def full_disks(
 
         assert wait(in_child(limited)) == 4
         yield room
+
+
+def check_endings(
+    work: Callable[[], object],
+    out: Path,
+    start_anew: Callable[[int], object],
+    rights: Iterable[State],
+    *,
+    usual: float,
+    seed: int,
+    times: int = KILLS // 2,
+) -> None:
+    """Kill `work` at random moments: `out` must have one of the states `rights`, and another run must clean up."""
+    for _ in random_endings(work, usual, start_anew, seed=seed, times=times):
+        assert state(out) in rights
+        assert_no_more_than(out.parent, out.name)
+    work()
+    assert os.listdir(out.parent) == [out.name]
+
+
+def check_full_disks(
+    work: Callable[[], object], out: Path, rooms: Iterable[int], *, names: str | os.PathLike[str] | None = None
+) -> None:
+    """Let `work` fail for want of room: it must leave `out` as it is, and nothing beside it."""
+    before, beside = state(out), sorted(os.listdir(out.parent))
+    for _ in full_disks(work, rooms, names=names):
+        assert state(out) == before
+        assert sorted(os.listdir(out.parent)) == beside

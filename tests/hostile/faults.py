@@ -84,19 +84,7 @@ class SharedLock:
 
 
 class Faults:
-    """Counts calls in threads and forked processes, and lets the call number `deadly` (from 0) fail; None: no call.
-
-    Attributes
-    ----------
-    count
-        Number of calls so far.
-    fired
-        Name of the call that failed, or None.
-    lock
-        The lock of the counter.
-    place
-        The function of ozx that made this call, such as ``atomic.new_file.replacing_file``; empty in threads of zarr.
-    """
+    """Counts calls in threads and forked processes, and lets the call number `deadly` (from 0) fail; None: no call."""
 
     def __init__(self, deadly: int | None = None, act: Callable[[], None] | None = None) -> None:
         self._deadly, self._act = -1 if deadly is None else deadly, act
@@ -106,14 +94,17 @@ class Faults:
 
     @property
     def count(self) -> int:
+        """The number of calls so far."""
         return self._counter.value
 
     @property
     def fired(self) -> str | None:
+        """The name of the call that failed, or None."""
         return self._fired.value.decode() or None
 
     @property
     def place(self) -> str:
+        """The function of ozx that made this call, as ``atomic.new_file.replacing_file``; empty in threads of zarr."""
         return self._place.value.decode()
 
     def check(self, name: str, code: int) -> None:

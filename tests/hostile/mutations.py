@@ -10,8 +10,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Text", "mutate_bytes", "mutate_document", "to_text"]
-
 #: Numbers at which widths, signs and placeholders end, and sizes of records.
 NUMBERS = (0, 1, 2, 3, 22, 46, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 NUMBERS += (1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1)
@@ -106,19 +104,10 @@ _DAMAGES = (_flip, _flip, _number, _number, _number, _number, _signature, _cut, 
 
 
 def mutate_document(document: Any, rng: random.Random, others: Sequence[Any] = (), *, huge: bool = False) -> Any:
-    """Return a copy of a JSON value with one to four changes anywhere in it.
+    """Return a copy of a JSON value with one to four changes anywhere in it, some of them by values of `others`.
 
-    Parameters
-    ----------
-    document
-        A result of `json.loads`.
-    rng
-        The generator that chooses the changes.
-    others
-        Documents whose values may be inserted.
-    huge
-        Whether values may have megabytes, thousands of levels or thousands of digits. `to_text` writes them;
-        `json.dumps` cannot.
+    With `huge`, values may have megabytes, thousands of levels or thousands of digits. `to_text` writes them;
+    `json.dumps` cannot.
     """
     root = [json.loads(json.dumps(document))]
     for _ in range(rng.choice((1, 1, 2, 3, 4))):

@@ -29,8 +29,6 @@ from ozx.errors import OzxError, ResourceError
 from ozx.operations.pack import pack_many
 from ozx.operations.read_value import read_value
 
-__all__ = ["RACES", "Race", "run_many", "run_race"]
-
 _LOG = "closed.txt"
 _CHUNKS = 24
 _SIZE = 1024
@@ -38,30 +36,14 @@ _SIZE = 1024
 
 @dataclass(frozen=True)
 class Race:
-    """A verb that runs at the same time as a writer.
-
-    Attributes
-    ----------
-    name
-        The name of the race.
-    run
-        Runs the verb in a folder that contains ``cells.ome.zarr``.
-    prepare
-        Makes the other files that the verb needs.
-    is_replaced
-        Whether another directory takes the place of ``cells.ome.zarr``.
-    is_copied
-        Whether the verb copies the earlier contents of ``cells.ome.zarr`` to its output.
-    is_file
-        Whether both the verb and the writer replace ``cells.ozx``.
-    """
+    """A verb that runs at the same time as a writer."""
 
     name: str
-    run: Callable[[Path], object]
-    prepare: Callable[[Path], object] | None = None
-    is_replaced: bool = False
-    is_copied: bool = True
-    is_file: bool = False
+    run: Callable[[Path], object]  # runs the verb in a folder that contains ``cells.ome.zarr``
+    prepare: Callable[[Path], object] | None = None  # makes the other files that the verb needs
+    is_replaced: bool = False  # whether another directory takes the place of ``cells.ome.zarr``
+    is_copied: bool = True  # whether the verb copies the earlier contents of ``cells.ome.zarr`` to its output
+    is_file: bool = False  # whether both the verb and the writer replace ``cells.ozx``
 
 
 def _source(folder: Path) -> Path:

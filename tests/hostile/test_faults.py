@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from children import run_in_child
 from faults import KINDS, READING, WRITING, Faults, InjectedError, injected
+from hierarchies import state
 from sweeping import forget_swept_folders
-from works import WORKS, WRITE_NOTHING, Work, left_for_good, leftovers, make_sources, start_anew, state
+from works import WORKS, WRITE_NOTHING, Work, left_for_good, leftovers, make_sources, start_anew
 
 from ozx.atomic import renaming
 from ozx.cli.app import COMMANDS

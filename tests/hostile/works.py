@@ -14,7 +14,7 @@ from typing import Any
 import private_home
 import tiffs
 from cases.archive_builder import array, group
-from hierarchies import make_image, tree
+from hierarchies import State, make_image, state, tree
 from stores import pattern, put
 from sweeping import forget_swept_folders
 
@@ -31,50 +31,22 @@ LARGE = {"0/notes": pattern(9, 300_000)}
 PIXELS = tiffs.pixels((150, 170))
 VALUES = {"zarr.json": group(), "0/zarr.json": array([64, 64], [32, 32])} | CHUNKS
 
-State = dict[str, bytes] | bytes | None
-
 
 @dataclass(frozen=True)
 class Work:
-    """A writing operation.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    command
-        The command of `ozx` that runs it; empty if only Python can run it.
-    run
-        Runs it in a given folder.
-    out
-        The name of the output in this folder.
-    keeps
-        Names of files that may stay beside the output after a fault: unfinished files that ozx keeps on purpose.
-    is_followed
-        Whether the operation writes or removes files after `out` is complete, so that `out` exists if this fails.
-    takes
-        A source that it removes: the source may disappear when `out` is complete.
-    is_many
-        Whether `out` is a folder in which each file is either old or new, independently of the others.
-    is_synced
-        Whether the operation syncs its output.
-    starts
-        Whether `out` exists at the start; each of these values is tried.
-    prepare
-        Makes the old output, if it is more than one file, or files that must exist in any case.
-    """
+    """A writing operation."""
 
     name: str
-    command: str
-    run: Callable[[Path], object]
-    out: str
-    keeps: tuple[str, ...] = ()
-    is_followed: bool = False
-    takes: str = ""
-    is_many: bool = False
+    command: str  # the command of `ozx` that runs it; empty if only Python can run it
+    run: Callable[[Path], object]  # runs it in a given folder
+    out: str  # the name of the output in this folder
+    keeps: tuple[str, ...] = ()  # unfinished files beside the output that ozx keeps on purpose after a fault
+    is_followed: bool = False  # whether it goes on to write or remove files after `out` is complete
+    takes: str = ""  # a source that it removes, which may disappear when `out` is complete
+    is_many: bool = False  # whether `out` is a folder whose files are old or new independently of each other
     is_synced: bool = True
-    starts: tuple[bool, ...] = (True, False)
-    prepare: Callable[..., object] | None = None
+    starts: tuple[bool, ...] = (True, False)  # whether `out` exists at the start; each of these values is tried
+    prepare: Callable[..., object] | None = None  # makes the old output, or files that must exist in any case
 
     def state(self, folder: Path) -> State:
         """Return the output, without temporary files in it."""
@@ -350,13 +322,6 @@ def make_sources(folder: Path) -> Path:
     tiffs.write(folder / "second.tif", PIXELS[:70, :80])
     ozx.write_image(folder / "picture.ozx", PIXELS, axes="yx", chunks="y=64,x=64")
     return folder
-
-
-def state(path: Path) -> State:
-    """Return the contents of a file or folder, or None if it does not exist."""
-    if path.is_dir():
-        return tree(path)
-    return path.read_bytes() if path.exists() else None
 
 
 def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:

@@ -14,7 +14,7 @@ from packed import pack_tree
 from reference_s3 import serving
 
 import ozx
-from ozx.archive.remote.replacing import replacement
+from ozx.archive.remote import replacement
 from ozx.archive.writer import ArchiveWriter
 from ozx.cli.app import run
 from ozx.errors import FormatError, UnsupportedError, UsageError

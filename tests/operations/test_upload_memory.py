@@ -23,8 +23,7 @@ MOST = 320  # MiB that a run may add: seven parts of 32 MiB in memory, and a hal
 PROGRAM = """
 import json, re, sys
 import ozx, boto3, numpy
-from ozx.archive.remote import upload
-from ozx.archive.remote import s3_object
+from ozx.archive.remote import s3, upload
 
 upload._USUAL_PART = int(sys.argv[3])
 

@@ -2,7 +2,7 @@
 
 ``records``
     One layout per record of APPNOTE.TXT: local file header, central directory header, end records.
-``extra_fields``, ``unicode_paths``
+``extra_fields``
     The extra fields of records, and the names that some of them hold.
 ``positional_reading``, ``positional_writing``
     The only modules with POSIX-only calls; each has a portable fallback.
@@ -17,8 +17,8 @@
     Checksums and their combination; deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
     Reading of one entry's value, of adjacent values with one read, and of many short spans with few reads.
-``empty_values``, ``file_kinds``
-    Checks against misreadings: values without sizes, entries that are no plain files.
+``file_kinds``
+    Entries that are no plain files.
 ``other_formats``
     Detection of other file formats by first bytes and names, with hints on conversion to .ozx.
 ``reader``, ``writer``, ``splicing``

@@ -54,14 +54,11 @@ class FileSource:
         return self._file.read_at(offset, length)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Read bytes from `offset` into `buffer`, and return their number.
-
-        The buffer is filled completely, except at the end of the file.
-        """
+        """Fill `buffer` with bytes from `offset`, except at the end of the file; return their number."""
         return self._file.read_into_at(buffer, offset)
 
     def read_vectors_at(self, buffers: Sequence[memoryview], offset: int) -> int:
-        """Read bytes from `offset` into `buffers`, at most 1,024, one after the other; see `read_into_at`."""
+        """Fill `buffers`, at most 1,024, one after the other; see `read_into_at`."""
         return self._file.read_vectors_at(buffers, offset)
 
     def check_unchanged(self, path: str | None = None) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from ozx.archive.records import (
     MASK_32,
     STORED,
     CentralHeader,
+    central_header_length,
     resolve_zip64,
 )
 from ozx.errors import FormatError
@@ -34,7 +34,7 @@ _FIELDS = (
 _TYPES = "u4" + 6 * " u2" + 3 * " u4" + 5 * " u2" + 2 * " u4"
 _HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newbyteorder("<")
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
-_LENGTHS, _LENGTHS_OFFSET = struct.Struct("<3H"), 28  # of name, extra field and comment
+_LENGTHS_OFFSET = 28  # of name, extra field and comment
 _BLOCK = 1 << 18
 # Writers without ZIP64 write offsets and sizes modulo 2**32.
 _MODULUS = MASK_32 + 1
@@ -81,6 +81,10 @@ class Columns(NameTable):
         last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
         are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
         return are_folders
+
+    def field(self, dtype: str, offset: int) -> NDArray[Any]:
+        """Return the values of the fixed field at `offset` in all headers of the central directory."""
+        return gather(self.buffer, dtype, self.starts + offset)
 
     def header(self, index: int) -> CentralHeader:
         """Return the header of entry `index`; its offset counts from the beginning of the file."""
@@ -134,7 +138,7 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0, *, may_wrap: 
             f"the end record declares {entries:,} entries; the central directory has {len(starts):,}",
             rule="zip/directory",
         )
-    headers = _gather(buffer, starts)
+    headers = gather(buffer, _HEADER, starts)
     columns = Columns(
         buffer=buffer,
         starts=starts,
@@ -193,15 +197,20 @@ def _follow_signatures(buffer: bytes, position: int, stop: int) -> tuple[NDArray
     starts: list[int] = []
     while position < stop and buffer.startswith(CENTRAL_SIGNATURE, position):
         starts.append(position)
-        position += CENTRAL_HEADER.size + sum(_LENGTHS.unpack_from(buffer, position + _LENGTHS_OFFSET))
+        position += central_header_length(buffer, position)
     return np.array(starts, np.int64), position
 
 
-def _gather(buffer: bytes, starts: NDArray[np.int64]) -> NDArray[np.void]:
-    if len(starts) == 0:
-        return np.empty(0, _HEADER)
-    everywhere: NDArray[np.void] = np.ndarray((len(buffer) - _HEADER.itemsize + 1,), _HEADER, buffer, 0, (1,))
-    return everywhere[starts]
+def numbers(data: bytes | bytearray, dtype: Any) -> NDArray[Any]:
+    """Return a view of `data`; element i is the value of type `dtype` that begins at byte i, aligned or not."""
+    kind = np.dtype(dtype)
+    return np.ndarray((max(0, len(data) - kind.itemsize + 1),), kind, data, 0, (1,))
+
+
+def gather(data: bytes | bytearray, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the values of type `dtype` at the byte offsets `positions` of `data`."""
+    found: NDArray[Any] = numbers(data, dtype)[positions]
+    return found
 
 
 def _check_headers(buffer: bytes, entries: int) -> None:

@@ -5,7 +5,6 @@ The central directory is authoritative; it is found from the end of the file (AP
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +29,8 @@ from ozx.archive.records import (
     ZIP64_LOCATOR_SIGNATURE,
     CentralHeader,
     EndRecord,
-    Zip64EndRecord,
+    central_header_length,
+    local_header_length,
 )
 from ozx.errors import FormatError, UnsupportedError
 from ozx.quoting import quote
@@ -96,15 +96,19 @@ def check_leading(source: ByteSource, prepended: int) -> None:
 
 def _ends_in_header(before: bytes) -> bool:
     """Return whether bytes end with a local header, including its name and extra field."""
-    position = before.rfind(LOCAL_SIGNATURE)
-    while position >= 0:
-        fixed = before[position : position + LOCAL_HEADER.size]
-        if len(fixed) == LOCAL_HEADER.size:
-            lengths = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
-            if position + LOCAL_HEADER.size + lengths == len(before):
-                return True
-        position = before.rfind(LOCAL_SIGNATURE, 0, position)
+    for position in _iter_backwards(before, LOCAL_SIGNATURE):
+        is_complete = position + LOCAL_HEADER.size <= len(before)
+        if is_complete and position + local_header_length(before, position) == len(before):
+            return True
     return False
+
+
+def _iter_backwards(data: bytes, signature: bytes) -> Iterator[int]:
+    """Yield the positions of a signature in `data`, the last one first."""
+    position = data.rfind(signature)
+    while position >= 0:
+        yield position
+        position = data.rfind(signature, 0, position)
 
 
 def check_headers_behind(source: ByteSource, stop: int, end_offset: int, tail: bytes, comment: int) -> None:
@@ -190,8 +194,6 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     """Read the end records of `source`, with one or two reads.
 
     With `allow_leading_entries`, the archive may follow entries of another archive, as in a damaged file.
-
-    `UnsupportedError`: The archive is one part of several (``rfc9/not-split``).
     """
     size = source.size()
     tail_offset = max(0, size - END_SEARCH_LENGTH)
@@ -200,27 +202,29 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     classic = EndRecord.from_bytes(tail, position)
     comment_end = position + END_RECORD.size + classic.comment_length
     zip64 = _read_zip64_end(source, tail, tail_offset, position)
-    end_offset = tail_offset + position if zip64 is None else zip64.offset
-    merged = classic if zip64 is None else _merge(source, classic, zip64.record)
-    _check_single_disk(source, merged)
-    may_wrap = zip64 is None and merged.directory_size >= (merged.entries + MASK_16 + 1) * CENTRAL_HEADER.size
-    directory_offset = _locate_directory(source, merged, end_offset, may_wrap=may_wrap)
-    prepended = directory_offset - merged.directory_offset
+    end_offset, record = tail_offset + position, classic
+    if zip64 is not None:
+        end_offset, record = zip64.offset, zip64.record
+        _check_same(source, classic, record)
+    _check_single_disk(source, record)
+    may_wrap = zip64 is None and record.directory_size >= (record.entries + MASK_16 + 1) * CENTRAL_HEADER.size
+    directory_offset = _locate_directory(source, record, end_offset, may_wrap=may_wrap)
+    prepended = directory_offset - record.directory_offset
     is_wrapped = zip64 is None and has_wrapped(source, directory_offset, prepended)
     if not (is_wrapped or allow_leading_entries):
         check_leading(source, prepended)
-    stop = directory_offset + merged.directory_size
+    stop = directory_offset + record.directory_size
     check_headers_behind(source, stop, end_offset, tail, position + END_RECORD.size)
     return EndOfDirectory(
-        entries=merged.entries,
+        entries=record.entries,
         directory_offset=directory_offset,
-        directory_size=merged.directory_size,
+        directory_size=record.directory_size,
         end_offset=end_offset,
         comment=tail[position + END_RECORD.size : comment_end],
         locator_offset=None if zip64 is None else zip64.declared_offset,
         prepended=0 if is_wrapped else prepended,
         trailing=len(tail) - comment_end,
-        zip64_length=None if zip64 is None else 12 + zip64.record.size_of_rest,
+        zip64_length=None if zip64 is None else zip64.length,
         parts=None if zip64 is None else zip64.parts,
         may_wrap=may_wrap or is_wrapped,
         is_wrapped=is_wrapped,
@@ -235,10 +239,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
-    """Yield the headers of the central directory in order; read each block of the directory only when it is needed.
-
-    Header offsets count from the file's first byte.
-    """
+    """Yield the headers of the directory, which is read block by block; offsets count from the file's first byte."""
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
     stop, last = end.directory_offset + end.directory_size, (0, -1, 0)
@@ -274,22 +275,16 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
 
 def _holds_header(buffer: bytes, position: int) -> bool:
     """Return whether `buffer` contains the complete header at `position`."""
-    fixed = position + CENTRAL_HEADER.size
-    if fixed > len(buffer):
-        return False
-    # APPNOTE 4.3.12: the lengths of name, extra field and comment are at 28, 30 and 32.
-    name, extra, comment = struct.unpack_from("<3H", buffer, position + 28)
-    return bool(fixed + name + extra + comment <= len(buffer))
+    is_complete = position + CENTRAL_HEADER.size <= len(buffer)
+    return is_complete and position + central_header_length(buffer, position) <= len(buffer)
 
 
 def ends_archive(tail: bytes) -> bool:
     """Return whether `tail`, the last bytes of a value, ends with an end record and its comment."""
-    position = tail.rfind(END_SIGNATURE)
-    while position >= 0:
+    for position in _iter_backwards(tail, END_SIGNATURE):
         end = position + END_RECORD.size
         if end <= len(tail) and end + EndRecord.from_bytes(tail, position).comment_length == len(tail):
             return True
-        position = tail.rfind(END_SIGNATURE, 0, position)
     return False
 
 
@@ -300,8 +295,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     central directory exists at the declared offset. If two records are valid, readers would find different archives.
     """
     exact, loose, signed = [], [], []
-    position = tail.rfind(END_SIGNATURE)
-    while position >= 0:
+    for position in _iter_backwards(tail, END_SIGNATURE):
         if position + END_RECORD.size <= len(tail):
             signed.append(position)
             end = position + END_RECORD.size + EndRecord.from_bytes(tail, position).comment_length
@@ -309,7 +303,6 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
                 exact.append(position)
             elif end < len(tail):
                 loose.append(position)
-        position = tail.rfind(END_SIGNATURE, 0, position)
     proven = [found for found in exact if _has_directory(source, tail, tail_offset, found)]
     chosen = next((found[0] for found in (proven, exact, loose) if found), None)
     # Other readers take the last signature, whether or not its comment ends with the file.
@@ -385,9 +378,10 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, its real offset, and two numbers from its locator: declared offset and number of parts."""
+    """The ZIP64 end record: its fields and its length, its real offset, and two numbers from its locator."""
 
-    record: Zip64EndRecord
+    record: EndRecord  # without a comment
+    length: int  # that it declares; 4.3.14.1: the size in it leaves out the first 12 bytes
     offset: int
     declared_offset: int
     parts: int
@@ -407,9 +401,10 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
             begin, what = offset - tail_offset, "the ZIP64 end record"
             data = tail[begin:] if begin >= 0 else read_exactly(source, offset, ZIP64_END_RECORD.size, what)
             if data.startswith(ZIP64_END_SIGNATURE):
-                record = Zip64EndRecord.from_bytes(data)
-                _check_adjacent(source, record, offset, tail_offset + locator)
-                return _Zip64End(record, offset, declared, disks)
+                _, rest, _, _, *fields = ZIP64_END_RECORD.unpack_from(data)
+                length = 12 + rest
+                _check_adjacent(source, length, offset, tail_offset + locator)
+                return _Zip64End(EndRecord._make((*fields, 0)), length, offset, declared, disks)
     raise FormatError(
         f"the ZIP64 locator points to an end record at {declared:,}, but there is none",
         path=source.name,
@@ -417,13 +412,13 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
     )
 
 
-def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, locator: int) -> None:
+def _check_adjacent(source: ByteSource, length: int, offset: int, locator: int) -> None:
     """Raise `FormatError` if the ZIP64 end record at `offset` does not end where its locator begins (APPNOTE 4.3.6).
 
     In this case, another ZIP64 end record may lie right before the locator, and some readers would use that record.
     """
-    # 4.3.14.1: the size leaves out the first 12 bytes. A wrong size is accepted if the record has its shortest length.
-    ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
+    # A wrong length is accepted if the record has its shortest length.
+    ends = (offset + ZIP64_END_RECORD.size, offset + length)
     if locator not in ends:
         raise FormatError(
             f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, but its locator begins at {locator:,}; "
@@ -433,20 +428,17 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
         )
 
 
-def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndRecord:
-    """Return the combined end record; each classic field must be a sentinel or equal the ZIP64 field (4.4.1.4)."""
-    values = {}
-    for field, value in zip(EndRecord._fields[:6], classic[:6], strict=True):
-        sentinel = MASK_32 if field.startswith("directory_s") or field == "directory_offset" else MASK_16
-        values[field] = getattr(wide, field)
-        if value not in (sentinel, values[field]):
+def _check_same(source: ByteSource, classic: EndRecord, wide: EndRecord) -> None:
+    """Raise an error unless each classic field is a sentinel or equals the ZIP64 field (4.4.1.4)."""
+    for field, value, wide_value in zip(EndRecord._fields[:6], classic, wide, strict=False):
+        sentinel = MASK_32 if field in ("directory_size", "directory_offset") else MASK_16
+        if value not in (sentinel, wide_value):
             raise FormatError(
                 f"the end records contradict each other: {field.replace('_', ' ')} is {value:,} in the classic "
-                f"record, {values[field]:,} in the ZIP64 record",
+                f"record, {wide_value:,} in the ZIP64 record",
                 path=source.name,
                 rule="zip/end-record",
             )
-    return EndRecord(**values, comment_length=classic.comment_length)
 
 
 def _check_single_disk(source: ByteSource, record: EndRecord) -> None:

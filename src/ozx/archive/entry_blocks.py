@@ -13,7 +13,14 @@ from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.records import CENTRAL_HEADER, EXTRA_ZIP64, FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    EXTRA_ZIP64,
+    FLAG_DATA_DESCRIPTOR,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    local_header_length,
+)
 
 _ZIP64_VERSION = 45
 # 4.5.3: header id and length of the data; original and stored size follow, eight bytes each.
@@ -104,8 +111,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
         return len(header)
     # Parse the header; a fault in the header raises an error.
     window = Window(span.start, data, reader.source.name)
-    is_long_enough = len(data) >= LOCAL_HEADER.size
-    if is_long_enough and LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack_from(data)[-2:]) > len(data):
+    if len(data) >= LOCAL_HEADER.size and local_header_length(data) > len(data):
         return reader.data_offset(index) - span.start
     offset = reader.checked_data_offset(index, read_local_header(window, columns.header(index)))
     reader.checked_offsets[index] = offset

@@ -5,13 +5,14 @@ This module works without numpy, because the import of numpy takes longer than t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, iter_exactly, keep_span, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
 from ozx.archive.names.decoding import contradicting_path, entry_name
 from ozx.archive.records import (
+    CENTRAL_SIGNATURE,
     EXTRA_UNICODE_PATH,
     EXTRA_ZIP64,
     FLAG_DATA_DESCRIPTOR,
@@ -21,10 +22,12 @@ from ozx.archive.records import (
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
     MASK_32,
+    SPLIT_SIGNATURE,
     STORED,
     CentralHeader,
     LocalHeader,
     iter_extra_fields,
+    local_header_length,
     method_name,
     resolve_zip64,
 )
@@ -73,17 +76,22 @@ class ReadAhead:
         self._source.check_unchanged()
 
 
+def read_header_at(source: ByteSource, start: int) -> LocalHeader:
+    """Return the local file header at an offset; its ZIP64 values are not resolved."""
+    data = source.read_at(start, _HEADER_GUESS)
+    needed = LOCAL_HEADER.size
+    if len(data) >= needed and data.startswith(LOCAL_SIGNATURE):
+        needed = local_header_length(data)
+    if needed > len(data):
+        data = read_exactly(source, start, needed, "a local file header")
+    return LocalHeader.from_bytes(data)
+
+
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
     """Return an entry's local file header; its ZIP64 values are not resolved."""
     start = header.header_offset
     try:
-        data = source.read_at(start, _HEADER_GUESS)
-        needed = LOCAL_HEADER.size
-        if len(data) >= needed and data.startswith(LOCAL_SIGNATURE):
-            needed += int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-        if needed > len(data):
-            data = read_exactly(source, start, needed, "a local file header")
-        return LocalHeader.from_bytes(data)
+        return read_header_at(source, start)
     except FormatError as error:
         message = f"entry {entry_name(header)!r}, local file header at {start:,}: {error.message}"
         raise FormatError(message, path=source.name, rule=error.rule) from None
@@ -181,6 +189,46 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
     return offset
 
 
+# Check that no value follows the local header of an entry whose declared size is 0.
+#
+# The CRC-32 of an empty value is 0. A header whose CRC-32 and sizes were overwritten with zeros therefore looks like
+# the header of an empty entry. A comparison of both headers may not show the damage: the other header may be
+# overwritten, too, or its numbers may follow in a data descriptor (APPNOTE 4.4.4, bit 3).
+
+# 4.3.9: a data descriptor without its signature, with sizes of 4 bytes or, for ZIP64, of 8 bytes.
+_DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
+_NEXT = (LOCAL_SIGNATURE, CENTRAL_SIGNATURE)
+
+#: Number of bytes to look at behind an empty entry's local header: a descriptor, and the next signature.
+ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATURE)
+
+
+def says_nothing_of_sizes(extra: bytes) -> bool:
+    """Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (APPNOTE 4.5.3)."""
+    return not any(any(field.data) for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64)
+
+
+def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
+    """Return whether an entry can be empty, given the bytes after its local header.
+
+    The entry can be empty if the next record or no bytes follow. With `is_streamed`, the local header announces a data
+    descriptor: then the descriptor of an empty value may come first. Without `is_streamed`, unused zeros may follow.
+    Any other bytes prove that a value, or the descriptor of a value, follows.
+    """
+    if not behind or behind.startswith(_NEXT):
+        return True
+    if not is_streamed:
+        return not any(behind)
+    for signature in (SPLIT_SIGNATURE, b""):
+        for form in (_DESCRIPTOR, _WIDE_DESCRIPTOR):
+            descriptor = signature + form.pack(header.crc32, 0, header.uncompressed_size & MASK_32)
+            rest = behind[len(descriptor) :]
+            # Zeros may also be a value with its own descriptor behind it: so check what follows the zeros.
+            if behind.startswith(descriptor) and (not rest or rest.startswith(_NEXT)):
+                return True
+    return len(behind) < _DESCRIPTOR.size  # too short for a descriptor
+
+
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
     """Check that an entry with a declared size of 0 is empty, given the bytes after its local header."""
     is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
@@ -237,20 +285,15 @@ def iter_value(
             from ozx.archive.inflate import iter_inflated  # noqa: PLC0415 (few archives need it)
 
             blocks = iter_inflated(header.method, blocks, header.uncompressed_size)
-        yield from iter_checked(source, header, blocks)
+        checksum = 0
+        for block in blocks:
+            checksum = crc32(block, checksum)
+            yield block
+        check_crc32(source, header, checksum)
     except (FormatError, UnsupportedError) as error:
         if error.path is None:
             error.message = f"entry {entry_name(header)!r}: {error.message}"
         raise error.at(source.name) from None
-
-
-def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks of an entry's value; raise `FormatError` (``zip/crc``) at the end if the value is damaged."""
-    checksum = 0
-    for block in blocks:
-        checksum = crc32(block, checksum)
-        yield block
-    check_crc32(source, header, checksum)
 
 
 def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:

@@ -1,14 +1,24 @@
-"""Checks of the extra fields of many headers at the same time: their ids, lengths and ZIP64 values."""
+"""Checks of the extra fields of many headers at the same time: their ids, lengths, ZIP64 values and other names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.records import EXTRA_AES, EXTRA_TIMES, EXTRA_UNICODE_PATH, EXTRA_ZIP64
+from ozx.archive.columns import Columns, gather
+from ozx.archive.names.decoding import contradicting_path
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    EXTRA_AES,
+    EXTRA_TIMES,
+    EXTRA_UNICODE_PATH,
+    EXTRA_ZIP64,
+    MASK_32,
+)
 
 # bsdtar 3.6 rejects the whole archive if one of these fields is shorter.
 _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
@@ -85,9 +95,7 @@ def count_extra_fields(
     widened: Widened,
     census: ExtraCensus,
 ) -> None:
-    """Add the extra fields (APPNOTE 4.5) of `entries` to the counts in `census`.
-
-    The extra fields lie in `data` from `starts` to `ends`.
+    """Add the extra fields (APPNOTE 4.5) of `entries`, in `data` from `starts` to `ends`, to the counts in `census`.
 
     Bytes after the last field of a block are ignored if they are too few for another field. ZIP64 fields have to agree
     with the fields in `widened`.
@@ -125,8 +133,38 @@ def count_extra_fields(
         starts = starts + lengths
 
 
-def gather(data: bytes, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values of type `dtype` at the byte offsets `positions` of `data`; the offsets need not be aligned."""
-    kind = np.dtype(dtype)
-    everywhere: NDArray[Any] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, 0, (1,))
-    return everywhere[positions]
+def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
+    """Return counts of the extra fields in a central directory, by entry and by kind."""
+    census = ExtraCensus.of(len(columns))
+    lengths = columns.field("<u2", 30)
+    entries = np.flatnonzero(lengths)
+    starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
+    is_wide = np.stack([columns.field("<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
+    offsets = columns.header_offsets[entries] - np.uint64(prepended)
+    values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
+    widened = Widened(is_wide, values, np.zeros(len(entries), bool))
+    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
+    return census
+
+
+class OtherPath(NamedTuple):
+    """A Unicode Path field that contradicts the name of entry `entry`; `path` is the name in the field."""
+
+    entry: int
+    path: bytes
+
+
+def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
+    """Yield the Unicode Path fields that contradict an entry's name, given pairs of an entry and its field data."""
+    for entry, data in paths:
+        path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
+        if path is not None:
+            yield OtherPath(entry, path)
+
+
+def find_unicode_paths(columns: Columns) -> list[tuple[int, bytes]]:
+    """Return each entry with a Unicode Path field in the central directory, and the data of the field."""
+    identifier = EXTRA_UNICODE_PATH.to_bytes(2, "little")
+    if not columns.field("<u2", 30).any() or identifier not in columns.buffer:
+        return []
+    return count_central_extras(columns, 0).unicode_paths

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
-from ozx.archive.records import CENTRAL_HEADER
 
 _Indices = NDArray[np.int64]
 
@@ -37,7 +35,7 @@ _UNIX_SYSTEMS = (3, 19)  # 19 is macOS
 def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
     """Return the entries that are not regular files; `named_directories` are entries whose names end in a slash."""
     # 4.4.2 and 4.4.15: the upper byte names the system of these attributes.
-    system, attributes = central_field(columns, "<u2", 4) >> 8, central_field(columns, "<u4", 38)
+    system, attributes = columns.field("<u2", 4) >> 8, columns.field("<u4", 38)
     # No test of the system: unzip also makes links of entries from VMS, Atari and BeOS, and 7-Zip of entries from DOS.
     symlinks = np.flatnonzero(attributes >> 28 == 0o12)
     kind = (attributes >> 28) * np.isin(system, _UNIX_SYSTEMS)
@@ -52,12 +50,3 @@ def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
         np.flatnonzero(is_folder),
         np.flatnonzero(is_label),
     )
-
-
-def central_field(columns: Columns, dtype: str, offset: int) -> NDArray[Any]:
-    """Return the values of the fixed field at `offset` in all headers of the central directory."""
-    if len(columns) == 0:
-        return np.empty(0, dtype)
-    size = len(columns.buffer) - CENTRAL_HEADER.size + 1
-    everywhere: NDArray[Any] = np.ndarray((size,), dtype, columns.buffer, offset, (1,))
-    return everywhere[columns.starts]

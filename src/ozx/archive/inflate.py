@@ -11,6 +11,7 @@ import importlib.machinery
 import importlib.util
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from ozx.archive.records import DEFLATE64, DEFLATED, method_name
 from ozx.errors import FormatError, OzxError, UnsupportedError
@@ -21,21 +22,6 @@ _GOES_ON = "there are bytes after the end of the stream"
 # No Deflate64 decoder limits its output, so the input is sliced: 18 bits can stand for 65,538 bytes, so that a slice
 # of 1 KiB gives 29 MiB at most.
 _DEFLATE64_SLICE = 1 << 10
-
-
-class _Deflate64Decoder:
-    """Common interface of the two Deflate64 decoders."""
-
-    def __init__(self, decoder: object, method: str) -> None:
-        self._decoder = decoder
-        self._decode: Callable[[bytes], bytes] = getattr(decoder, method)
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._decoder.eof)  # type: ignore[attr-defined]
-
-    def decode(self, data: bytes) -> bytes:
-        return self._decode(data)
 
 
 def deflate64_decoder() -> str:
@@ -50,10 +36,7 @@ def deflate64_decoder() -> str:
 
 
 def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) -> Iterator[bytes]:
-    """Yield the decompressed bytes of one entry in blocks of limited size, in total `uncompressed_size` bytes.
-
-    `slices` are the compressed bytes, in pieces of any length.
-    """
+    """Yield the `uncompressed_size` bytes of an entry in blocks of limited size, from `slices` of compressed bytes."""
     if method == DEFLATED:
         blocks = _iter_deflated(slices)
     elif method == DEFLATE64:
@@ -101,27 +84,30 @@ def _iter_deflated(slices: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _iter_deflated64(slices: Iterable[bytes]) -> Iterator[bytes]:
-    decoder = _new_deflate64_decoder()
+    decoder, decode = _new_deflate64_decoder()
     for data in slices:
         for start in range(0, len(data), _DEFLATE64_SLICE):
             if decoder.eof:  # the result of zipfile-deflate64 after the end is undefined
                 return
-            yield decoder.decode(data[start : start + _DEFLATE64_SLICE])
+            yield decode(data[start : start + _DEFLATE64_SLICE])
     if not decoder.eof:
         raise ValueError("the end of the stream is missing")
 
 
-def _new_deflate64_decoder() -> _Deflate64Decoder:
+def _new_deflate64_decoder() -> tuple[Any, Callable[[bytes], bytes]]:
+    """Return a new decoder of either package, and its method that decodes."""
     extension = zipfile_deflate64()
     if extension is not None:
-        return _Deflate64Decoder(extension(), "decompress")
+        decoder = extension()
+        return decoder, decoder.decompress
     with needed("deflate64", "reading a Deflate64 entry"):
         from inflate64 import Inflater  # noqa: PLC0415 (an optional path must not slow every start)
-    return _Deflate64Decoder(Inflater(), "inflate")
+    decoder = Inflater()
+    return decoder, decoder.inflate
 
 
 @functools.cache
-def zipfile_deflate64() -> Callable[[], object] | None:
+def zipfile_deflate64() -> Callable[[], Any] | None:
     """Return the decoder class of the package ``zipfile-deflate64``, or None if it is not installed."""
     # This finds the package but does not import it: the import would patch zipfile.
     package = importlib.util.find_spec("zipfile_deflate64")
@@ -132,5 +118,5 @@ def zipfile_deflate64() -> Callable[[], object] | None:
         return None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    decoder: Callable[[], object] = module.Deflate64
+    decoder: Callable[[], Any] = module.Deflate64
     return decoder

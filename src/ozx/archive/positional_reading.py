@@ -15,7 +15,7 @@ from ozx.atomic.windows import open_shared
 from ozx.errors import FormatError, name_error
 
 # O_NONBLOCK avoids a hang on a named pipe that replaced the file; files ignore it. O_BINARY exists on Windows.
-READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 # No file is longer. ZIP64 offsets have 64 bits; the system's are signed, and offsets beyond their range are an error.
 _FURTHEST = 1 << 60
@@ -32,10 +32,7 @@ def open_for_reading(path: str) -> int:
 
 
 def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
-    """Read bytes from `offset` into `buffer`, and return their number.
-
-    The buffer is filled completely, except at the end of the file.
-    """
+    """Fill `buffer` with bytes from `offset`, except at the end of the file; return their number."""
     preadv, filled = getattr(os, "preadv", None), 0
     if preadv is not None:
         while filled < len(buffer):
@@ -51,10 +48,7 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
 
 
 def read_vectors_at(descriptor: int, buffers: Sequence[memoryview], offset: int) -> int:
-    """Read bytes from `offset` into `buffers`, one after the other, and return their number.
-
-    The buffers, at most 1,024, are filled completely, except at the end of the file.
-    """
+    """Fill `buffers`, at most 1,024, one after the other with bytes from `offset`, except at the end of the file."""
     preadv, end = getattr(os, "preadv", None), 0
     filled: int = 0 if preadv is None or len(buffers) == 1 else preadv(descriptor, buffers, offset)
     for buffer in buffers:
@@ -156,14 +150,11 @@ class PositionalFile:
         return b"".join(pieces)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Read bytes from `offset` into `buffer`, and return their number.
-
-        The buffer is filled completely, except at the end of the file.
-        """
+        """Fill `buffer` with bytes from `offset`, except at the end of the file; return their number."""
         return self.read_vectors_at([buffer], offset)
 
     def read_vectors_at(self, buffers: Sequence[memoryview], offset: int) -> int:
-        """Read bytes from `offset` into `buffers`, one after the other; see the function of this name."""
+        """Fill `buffers` one after the other; see the function of this name."""
         if offset > _FURTHEST:
             return 0
         try:

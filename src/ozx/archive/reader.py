@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ozx.archive.entry_reading import (
     find_data,
     iter_value,
 )
+from ozx.archive.extra_fields import find_unicode_paths, iter_other_paths
 from ozx.archive.names.decoding import are_plain_names, check_order, name_fault
 from ozx.archive.names.table import NameIndex
 from ozx.archive.records import (
@@ -36,7 +37,6 @@ from ozx.archive.records import (
 )
 from ozx.archive.remote.reading import (
     Part,
-    SlowSource,
     Steps,
     follow,
     follow_async,
@@ -44,8 +44,10 @@ from ozx.archive.remote.reading import (
     leading_span,
     predicted_data_offset,
 )
-from ozx.archive.unicode_paths import find_unicode_paths, iter_other_paths
 from ozx.errors import FormatError, UnsupportedError, UsageError
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.source import RemoteSource
 
 _LAST_OF_ASCII = 0x7F
 _MOST_OVERLAPS = 100
@@ -79,8 +81,14 @@ class ArchiveReader:
     @cached_property
     def columns(self) -> Columns:
         """The central directory as columns."""
-        columns = read_columns(self.source, self.end)
-        _check_bounds(self.source, columns, self.end)
+        columns, end = read_columns(self.source, self.end), self.end
+        for index in find_out_of_bounds(columns, end)[:1].tolist():
+            raise FormatError(
+                f"entry {columns.name(index)!r} declares {int(columns.compressed_sizes[index]):,} bytes at "
+                f"{int(columns.header_offsets[index]):,}, but the central directory begins at {end.directory_offset:,}",
+                path=self.source.name,
+                rule="zip/bounds",
+            )
         return columns
 
     @cached_property
@@ -139,7 +147,7 @@ class ArchiveReader:
         a stored value, because only this part is read.
         """
         stop, size = self._stop(index, offset, length), int(self.columns.uncompressed_sizes[index])
-        if self._slow_source is not None:
+        if self._remote is not None:
             return self._take(index, follow(self.source, self._steps(index, offset, stop)))
         if self.columns.methods[index] != STORED:
             return b"".join(self.iter_blocks(index))[offset:stop]
@@ -150,8 +158,8 @@ class ArchiveReader:
         return data
 
     async def read_async(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
-        """Return the same result as `read`, without blocking the event loop if the source is a `SlowSource`."""
-        source = self._slow_source
+        """Return the same result as `read`, without blocking the event loop if the source is remote."""
+        source = self._remote
         if source is None:
             return self.read(index, offset, length)
         stop = self._stop(index, offset, length)
@@ -159,14 +167,15 @@ class ArchiveReader:
 
     def prefetch_head(self) -> None:
         """Read the ``zarr.json`` entries at the start of a remote file with one request, and keep them in memory."""
-        if self._slow_source is not None:
+        if self._remote is not None:
             offset, length = leading_span(self.columns, self.end.directory_offset)
             if length:
-                self._slow_source.remember(offset, length)
+                self._remote.remember(offset, length)
 
     @cached_property
-    def _slow_source(self) -> SlowSource | None:
-        return self.source if isinstance(self.source, SlowSource) else None
+    def _remote(self) -> RemoteSource | None:
+        """The source if it is remote; known by a method, because the import of its class takes long."""
+        return cast("RemoteSource", self.source) if hasattr(self.source, "read_view_async") else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
         """Return the end offset of a read of `length` bytes from `offset`, limited to the size of the value."""
@@ -188,9 +197,10 @@ class ArchiveReader:
         )
 
     def _take(self, index: int, part: Part) -> bytes:
-        if part.data_offset >= 0:
-            self.checked_offsets[index] = part.data_offset
-        return part.data
+        data, data_offset = part
+        if data_offset >= 0:
+            self.checked_offsets[index] = data_offset
+        return data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:
         """Yield the value of entry `index` in blocks of 1 MiB; check its CRC-32 after the last block."""
@@ -349,14 +359,3 @@ def find_out_of_bounds(columns: Columns, end: EndOfDirectory) -> NDArray[np.int6
     # Do not compare the sum alone: it could wrap around.
     beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
     return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
-
-
-def _check_bounds(source: ByteSource, columns: Columns, end: EndOfDirectory) -> None:
-    """Check that all entries lie before the central directory."""
-    for index in find_out_of_bounds(columns, end)[:1].tolist():
-        raise FormatError(
-            f"entry {columns.name(index)!r} declares {int(columns.compressed_sizes[index]):,} bytes at "
-            f"{int(columns.header_offsets[index]):,}, but the central directory begins at {end.directory_offset:,}",
-            path=source.name,
-            rule="zip/bounds",
-        )

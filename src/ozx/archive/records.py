@@ -71,6 +71,18 @@ def method_name(method: int) -> str:
     return METHOD_NAMES.get(method, f"method {method}")
 
 
+def local_header_length(fixed: bytes | memoryview, position: int = 0) -> int:
+    """Return the length of a local header, with name and extra field (4.3.7), from its fixed part at `position`."""
+    name, extra = struct.unpack_from("<2H", fixed, position + 26)
+    return LOCAL_HEADER.size + int(name + extra)
+
+
+def central_header_length(fixed: bytes | memoryview, position: int = 0) -> int:
+    """Return the length of a header of the directory, with all that is in it (4.3.12), from its fixed part."""
+    name, extra, comment = struct.unpack_from("<3H", fixed, position + 28)
+    return CENTRAL_HEADER.size + int(name + extra + comment)
+
+
 class ExtraField(NamedTuple):
     """One extra field: its id and its data (APPNOTE 4.5)."""
 
@@ -165,13 +177,7 @@ class CentralHeader(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> CentralHeader:
-        """Parse the header at offset `position` of `data`.
-
-        Raises
-        ------
-        FormatError
-            It is truncated, or is not a central directory header (``zip/directory``).
-        """
+        """Parse the header at offset `position` of `data`."""
         end = position + CENTRAL_HEADER.size
         if end > len(data):
             raise FormatError("the central directory ends within a header", rule="zip/directory")
@@ -208,22 +214,3 @@ class EndRecord(NamedTuple):
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> EndRecord:
         """Parse the record at offset `position` of `data`: 22 bytes, including the signature."""
         return cls(*END_RECORD.unpack_from(data, position)[1:])
-
-
-class Zip64EndRecord(NamedTuple):
-    """The ZIP64 end of central directory record (APPNOTE 4.3.14)."""
-
-    size_of_rest: int
-    version_made_by: int
-    version_needed: int
-    disk: int
-    directory_disk: int
-    entries_on_disk: int
-    entries: int
-    directory_size: int
-    directory_offset: int
-
-    @classmethod
-    def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> Zip64EndRecord:
-        """Parse the record at offset `position` of `data`: 56 bytes, including the signature."""
-        return cls(*ZIP64_END_RECORD.unpack_from(data, position)[1:])

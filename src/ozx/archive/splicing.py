@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import Run
-from ozx.archive.columns import Columns, parse_columns
+from ozx.archive.columns import Columns, gather, numbers, parse_columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import (
@@ -103,21 +102,15 @@ def _moved_headers(columns: Columns, offsets: NDArray[np.uint64], first: int, st
     finish = int(columns.starts[stop]) if stop < len(columns) else len(columns.buffer)
     headers = bytearray(columns.buffer[begin:finish])
     starts, new = columns.starts[first:stop] - begin, offsets[first:stop]
-    old_is_wide = _numbers(headers, "<u4")[starts + _OFFSET] == MASK_32
+    old_is_wide = gather(headers, "<u4", starts + _OFFSET) == MASK_32
     is_narrow = ~old_is_wide & (new < MASK_32)
-    _numbers(headers, "<u4")[starts[is_narrow] + _OFFSET] = new[is_narrow]
+    numbers(headers, "<u4")[starts[is_narrow] + _OFFSET] = new[is_narrow]
     rows = np.flatnonzero(old_is_wide)
     places, fits = _zip64_places(headers, starts[rows], columns.name_lengths[first:stop][rows])
-    _numbers(headers, "<u8")[places[fits]] = new[rows[fits]]
+    numbers(headers, "<u8")[places[fits]] = new[rows[fits]]
     others = np.flatnonzero(~is_narrow)
     others = np.setdiff1d(others, rows[fits], assume_unique=True)
     return headers if len(others) == 0 else _widened(headers, starts.tolist(), new, others.tolist())
-
-
-def _numbers(headers: bytearray, dtype: str) -> NDArray[Any]:
-    """Return a writable view of `headers`; element i is the number of type `dtype` that begins at byte i."""
-    size = np.dtype(dtype).itemsize
-    return np.ndarray((max(0, len(headers) - size + 1),), dtype, headers, 0, (1,))
 
 
 def _zip64_places(
@@ -127,12 +120,13 @@ def _zip64_places(
 
     4.5.3: the ZIP64 field contains those values whose 32-bit field is 0xFFFFFFFF; the offset follows the sizes.
     """
-    sizes = _numbers(headers, "<u4")
-    counts = sum((sizes[starts + place] == MASK_32).astype(np.int64) for place in (_COMPRESSED, _UNCOMPRESSED))
+    counts = sum(
+        (gather(headers, "<u4", starts + place) == MASK_32).astype(np.int64) for place in (_COMPRESSED, _UNCOMPRESSED)
+    )
     fields = starts + CENTRAL_HEADER.size + name_lengths
     places = fields + 4 + 8 * counts
-    extra_lengths = _numbers(headers, "<u2")[starts + _EXTRA_LENGTH]
-    fits = (extra_lengths >= 12 + 8 * counts) & (_numbers(headers, "<u2")[fields] == EXTRA_ZIP64)
+    extra_lengths = gather(headers, "<u2", starts + _EXTRA_LENGTH)
+    fits = (extra_lengths >= 12 + 8 * counts) & (gather(headers, "<u2", fields) == EXTRA_ZIP64)
     return places, fits
 
 

@@ -60,10 +60,7 @@ def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
 
 
 def local_header(raw_name: bytes, flags: int, checksum: int, size: int) -> bytes:
-    """Return the bytes of a local header.
-
-    Name and flags are those of `encode_name`; `checksum` and `size` are the value's CRC-32 and its length in bytes.
-    """
+    """Return a local header, from the result of `encode_name` and the value's CRC-32 and length in bytes."""
     return _local_layout(len(raw_name)).pack(
         LOCAL_SIGNATURE,
         _VERSION,

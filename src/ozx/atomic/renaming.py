@@ -62,7 +62,7 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
 def _rename_over_own(temporary: str, path: str) -> None:
     """Rename a file to a free name: create an empty file, which keeps the name from other programs, and replace it."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise exists_error(path) from None
     try:
@@ -208,7 +208,7 @@ def finish_swap(path: str) -> list[str]:
 
 def _write_marker(marker: str, path: str) -> None:
     """Write a marker with the inode of the directory that will be renamed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)  # O_EXCL follows no link
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # O_EXCL follows no link
     inode = os.lstat(path).st_ino
     descriptor = os.open(marker, flags, 0o666)
     try:
@@ -220,7 +220,7 @@ def _write_marker(marker: str, path: str) -> None:
 
 def _is_marked(marker: str, path: str) -> bool:
     """Return whether a marker belongs to the directory that now exists at `path`."""
-    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         inode = os.lstat(path).st_ino
         descriptor = os.open(marker, flags)

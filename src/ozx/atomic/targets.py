@@ -83,25 +83,15 @@ def absolute_path(path: str) -> str:
 
     Unlike `os.path.abspath`, this function keeps ``..``: after a link to a folder, it means the parent of that folder.
     Windows resolves ``..`` before links.
-
-    Examples
-    --------
-    >>> absolute_path("../cells.ozx") == os.path.join(os.getcwd(), "../cells.ozx")
-    True
     """
     joined = os.path.join(os.getcwd(), path)
     return os.path.normpath(joined) if os.name == "nt" else joined
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:
-    """Raise an error if a file must not be written at this path.
-
-    Return the status of the file that will be replaced, or None.
+    """Raise an error if a file must not be written at this path; return the status of a file that will be replaced.
 
     For a link, the target of the link is checked; `ozx.atomic.renaming.rename_file` replaces the link itself.
-
-    `ResourceError`: Its folder does not exist; or another program has the file open, so that Windows could not replace
-    it.
     """
     status = check_regular(path)
     if not force and (status is not None or os.path.islink(path)):
@@ -137,9 +127,7 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
 
 
 def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.stat_result | None:
-    """Raise an error if a folder must not be written at this path.
-
-    Return the status of the folder that will be replaced, or None.
+    """Raise an error if a folder must not be written at this path; return the status of one that will be replaced.
 
     `force` allows replacing a folder that is empty or has Zarr metadata at its root; `replace_folder` allows replacing
     any folder.

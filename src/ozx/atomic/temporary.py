@@ -12,10 +12,11 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
+from typing import TypeVar
 
 from ozx.atomic.host import CLOCKS, HOST, is_alive, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, lock_file, still_has_name
@@ -35,29 +36,19 @@ _OLD = 24 * 3600
 # A process needs less than this number of seconds to lock a file that it has created.
 _NEW = 10
 
+_Descriptor = TypeVar("_Descriptor", int, int | None)
+
 _swept: set[str] = set()
 
 
 def hidden_name(path: str, ending: str) -> str:
-    """Return a name for a hidden file in the folder of `path`.
-
-    Examples
-    --------
-    >>> hidden_name("/data/cells.ozx", "ozx-swap")
-    '/data/.cells.ozx.ozx-swap'
-    """
+    """Return a name for a hidden file in the folder of `path`."""
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(folder, f".{_shortened(name, _LONGEST_STEM)}.{ending}")
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` followed by `ending`; shorten the name if it would be too long for the file system.
-
-    Examples
-    --------
-    >>> name_beside("cells.ozx", ".partial")
-    'cells.ozx.partial'
-    """
+    """Return `path` followed by `ending`; shorten the name if it would be too long for the file system."""
     folder, name = os.path.split(path)
     needed = len(ending) + _SPARE
     if _length(name) + needed <= _LONGEST_STEM:  # as for most names: no need to ask the system
@@ -66,13 +57,7 @@ def name_beside(path: str, ending: str) -> str:
 
 
 def is_partial(path: str) -> bool:
-    """Return whether the name of a file shows that its writer never finished it.
-
-    Examples
-    --------
-    >>> is_partial("scans/cells.ozx.partial"), is_partial("cells.ozx.partial.1"), is_partial("a.partial/cells.ozx")
-    (True, True, False)
-    """
+    """Return whether the name of a file shows that its writer never finished it."""
     return ".partial" in os.path.basename(path)
 
 
@@ -106,34 +91,29 @@ def _names(path: str) -> Iterator[str]:
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
     """Create and lock a temporary file for `path`; return its descriptor (readable and writable) and its name."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    for temporary in _names(path):
-        try:
-            with naming_errors(path, temporary):
-                descriptor = os.open(temporary, flags, mode)
-        except FileExistsError:
-            continue
-        except KeyboardInterrupt:
-            _remove_unlocked(temporary)
-            raise
-        if _lock_new(descriptor, temporary):
-            return descriptor, temporary
-    raise ResourceError(f"all temporary names next to {path} are in use")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    temporary, descriptor = _create(path, lambda name: os.open(name, flags, mode))
+    return descriptor, temporary
 
 
 def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
     """Create a temporary directory for `path`; return its name and the descriptor of its lock (None on Windows)."""
+    return _create(path, lambda name: _new_directory(name, mode))
+
+
+def _create(path: str, make: Callable[[str], _Descriptor]) -> tuple[str, _Descriptor]:
+    """Create what `make` creates under the first free temporary name for `path`, and lock it."""
     for temporary in _names(path):
         try:
             with naming_errors(path, temporary):
-                lock = _new_directory(temporary, mode)
+                descriptor = make(temporary)
         except (FileExistsError, _SweptError):
             continue
         except KeyboardInterrupt:
             _remove_unlocked(temporary)
             raise
-        if lock is None or _lock_new(lock, temporary):
-            return temporary, lock
+        if descriptor is None or _lock_new(descriptor, temporary):
+            return temporary, descriptor
     raise ResourceError(f"all temporary names next to {path} are in use")
 
 

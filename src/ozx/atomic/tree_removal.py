@@ -24,7 +24,7 @@ MARKER = ".ozx-removing"
 
 _ASIDE = re.compile(r"\.(.+)\.ozx-aside", re.DOTALL)
 # A replaced folder, or a link, is not entered.
-_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _HAS_DIR_FD = {os.open, os.stat, os.link, os.unlink, os.rename} <= os.supports_dir_fd
 _SEPARATORS = f"/{os.sep}"
 _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
@@ -72,10 +72,7 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Finish the removal of the tree at `root`, which a killed process began.
-
-    Return the names of changed files; these files are kept.
-    """
+    """Finish the removal of a tree, which a killed process began; return the names of changed files, which are kept."""
     put_back = _put_all_back(root)
     record = TreeRecord.of(root)
     for prefix, folder in record.folders.items():

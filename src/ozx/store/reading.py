@@ -77,7 +77,7 @@ class ArchiveSession:
     @property
     def is_remote(self) -> bool:
         """Whether the archive is on a server."""
-        return hasattr(self.source, "read_at_async")
+        return hasattr(self.source, "read_view_async")
 
     @property
     def reader(self) -> ArchiveReader:

@@ -21,8 +21,8 @@ def valid():
 
 def test_a_valid_archive_has_no_remarkable_facts():
     facts = facts_of(valid())
-    assert facts.zip64.end_record
-    assert (facts.zip64.local_extras, facts.zip64.central_extras) == (3, 0)
+    assert facts.end.has_zip64_end
+    assert (facts.local.extras.has_zip64.sum(), facts.central_extras.has_zip64.sum()) == (3, 0)
     assert facts.local.faults == []
     assert facts.local.extras.counts == {1: 3}
     assert facts.local.lengths.tolist() == [50 + len(name) for name in ("zarr.json", "0/zarr.json", "0/c/0")]

@@ -23,6 +23,14 @@ def names(evidence):
     return [evidence.entries.names[index] for index in evidence.order]
 
 
+def check_named(evidence):
+    """Check that each value, which its size tells, has its true name in one of the headers."""
+    assert sorted(evidence.entries[index].size for index in evidence.order) == [2, 5, 6]
+    for index in evidence.order.tolist():
+        true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
+        assert true in (evidence.entries.names[index], evidence.disputed.get(index))
+
+
 @pytest.mark.parametrize("value", [b"bytes", b"damaged"])
 def test_bytes_under_the_name_of_a_folder_are_lost(value):
     evidence = hear(forge([MEMBERS[0], Member(b"folder/", value)]).replace(b"damaged", b"Damaged"))
@@ -38,11 +46,8 @@ def test_a_local_header_is_replaced_by_the_directory(member, byte):
     damaged = bytearray(DATA)
     damaged[position] ^= 0x5A
     evidence = hear(bytes(damaged))
-    assert sorted(evidence.entries[index].size for index in evidence.order) == [2, 5, 6]
+    check_named(evidence)
     assert evidence.lost == []
-    for index in evidence.order.tolist():
-        true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
-        assert true in (evidence.entries.names[index], evidence.disputed.get(index))
 
 
 @pytest.mark.parametrize("byte", range(46 + 5))
@@ -50,12 +55,7 @@ def test_a_damaged_header_of_the_directory_loses_no_value(byte):
     start = DATA.index(b"PK\1\2", DATA.index(b"PK\1\2") + 4)
     damaged = bytearray(DATA)
     damaged[start + byte] ^= 0x5A
-    evidence = hear(bytes(damaged))
-    sizes = sorted(evidence.entries[index].size for index in evidence.order)
-    assert sizes == [2, 5, 6]
-    for index in evidence.order.tolist():
-        true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
-        assert true in (evidence.entries.names[index], evidence.disputed.get(index))
+    check_named(hear(bytes(damaged)))
 
 
 @pytest.mark.parametrize("row", [0, 1, 2])

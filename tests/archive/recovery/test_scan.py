@@ -7,16 +7,11 @@ import tracemalloc
 import zlib
 
 import pytest
-from zip_forge import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, forge, zip64_extra
+from zip_forge import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, deflate, forge, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.errors import FormatError
-
-
-def deflate(data, level=-1):
-    packer = zlib.compressobj(level, wbits=-15)
-    return packer.compress(data) + packer.flush()
 
 
 def bodies(*members):

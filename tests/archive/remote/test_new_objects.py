@@ -6,7 +6,7 @@ import pytest
 
 from ozx.archive.remote import new_objects, upload
 from ozx.archive.remote.new_objects import NewObjects
-from ozx.archive.remote.s3_object import FoundObject
+from ozx.archive.remote.s3 import FoundObject
 from ozx.errors import ResourceError, UsageError
 
 URL = "s3://b/p"
@@ -68,7 +68,7 @@ class Client:
 
 
 class Folder:
-    def __init__(self, url, options):
+    def __init__(self, url):
         self.url = self.name = url
 
 

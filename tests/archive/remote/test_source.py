@@ -81,7 +81,7 @@ class TestServers:
         with serving(build().build()) as server:
             source = RemoteSource(server.url + QUERY, HURRY)
             source.size()
-            for read in (source.read_at, lambda *span: asyncio.run(source.read_at_async(*span))):
+            for read in (source.read_at, lambda *span: asyncio.run(source.read_view_async(*span))):
                 for status in (404, 403, 503):
                     server.failures = [status] * 5
                     with pytest.raises(ResourceError, match=str(status)) as caught:
@@ -234,7 +234,7 @@ class TestUse:
     def test_an_asynchronous_first_use(self):
         with serving(build().build()) as server:
             source = RemoteSource(server.url)
-            assert asyncio.run(source.read_at_async(0, 4)) == b"PK\x03\x04"
+            assert asyncio.run(source.read_view_async(0, 4)) == b"PK\x03\x04"
             assert server.requests == [TAIL, span(0, 4)]
 
     def test_several_event_loops(self):

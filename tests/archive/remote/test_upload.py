@@ -12,13 +12,18 @@ from hierarchies import FIXTURES
 
 import ozx
 from ozx.archive.remote import upload as upload_module
-from ozx.archive.remote.s3_object import S3Object
+from ozx.archive.remote.s3 import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
 from ozx.errors import FormatError, ResourceError, UsageError
 
 MIB = 1 << 20
 PART = 5 * MIB  # the least that servers take
 NOISE = random.Random(1).randbytes(12 * MIB)
+
+
+@pytest.fixture(autouse=True)
+def _short_parts(monkeypatch):
+    monkeypatch.setattr(upload_module, "_USUAL_PART", PART)
 
 
 def test_parts_fit_into_their_number():
@@ -29,7 +34,7 @@ def test_parts_fit_into_their_number():
 
 
 def test_a_held_part_waits_and_the_others_do_not(bucket):  # noqa: F811
-    upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+    upload = Upload(f"{bucket.url}/a.ozx")
     upload.hold(PART - 10, 30)  # on both sides of a boundary
     upload.write_at(0, NOISE)
     upload._wait(0)
@@ -40,7 +45,7 @@ def test_a_held_part_waits_and_the_others_do_not(bucket):  # noqa: F811
     with pytest.raises(ValueError, match="part 0 was sent already"):
         upload.write_at(0, b"late")
     upload.abort()
-    upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+    upload = Upload(f"{bucket.url}/a.ozx")
     upload.hold(10, 4)
     upload.write_at(0, NOISE)
     upload._wait(0)
@@ -63,7 +68,7 @@ class TestAtomic:
 
     @pytest.mark.parametrize("size", [10, 12 * MIB])
     def test_an_object_that_another_program_makes_meanwhile_stays(self, bucket, size):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         upload.write_at(0, NOISE[:size])
         bucket.put("a.ozx", b"theirs")
         with pytest.raises((UsageError, ResourceError), match=r"exists already|wrote the same object"):
@@ -73,7 +78,7 @@ class TestAtomic:
 
     @pytest.mark.parametrize("size", [10, 12 * MIB])
     def test_another_program_replaces_the_object_at_the_same_time(self, bucket, size):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART, force=True)
+        upload = Upload(f"{bucket.url}/a.ozx", force=True)
         upload.write_at(0, NOISE[:size])
         client, theirs = upload._client, NOISE[:size][::-1]
         find = client.find
@@ -91,7 +96,7 @@ class TestAtomic:
 
     @pytest.mark.parametrize("size", [10, 12 * MIB])
     def test_a_lost_reply_is_no_failure(self, bucket, size):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         upload.write_at(0, NOISE[:size])
         client = upload._client
 
@@ -107,21 +112,21 @@ class TestAtomic:
         assert bucket.get("a.ozx") == NOISE[:size]
 
     def test_an_abort_leaves_nothing(self, bucket):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         upload.write_at(0, NOISE)
         upload._wait(0)
         assert len(bucket.uploads()) == 1
         upload.abort()
         assert bucket.keys() == []
         assert bucket.uploads() == []
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         upload.write_at(0, NOISE)
         upload.finish()
         assert bucket.get("a.ozx") == NOISE
         assert bucket.uploads() == []
 
     def test_an_upload_that_the_server_has_ended_is_aborted(self, bucket):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         upload.write_at(0, NOISE)
         upload._wait(0)
         bucket.client.abort_multipart_upload(Bucket=bucket.name, Key="a.ozx", UploadId=bucket.uploads()[0])
@@ -130,7 +135,7 @@ class TestAtomic:
 
     def test_too_many_parts(self, bucket, monkeypatch):  # noqa: F811
         monkeypatch.setattr(upload_module, "_MOST_PARTS", 2)
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         with pytest.raises(ResourceError, match=r"expected at most 10,485,760 bytes"):
             upload.write_at(0, NOISE)
             upload.write_at(len(NOISE), NOISE)
@@ -177,7 +182,7 @@ class TestRefusals:
 @pytest.mark.parametrize("size", [9, len(NOISE)])
 def test_an_upload_within_its_time(bucket, size):  # noqa: F811
     with ozx.storage_options(timeout=60, cache=False):
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload = Upload(f"{bucket.url}/a.ozx")
         upload.write_at(0, NOISE[:size])
         upload.finish()
     assert bucket.get("a.ozx") == NOISE[:size]

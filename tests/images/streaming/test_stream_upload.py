@@ -8,7 +8,7 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from click.testing import CliRunner
 
 import ozx
-from ozx.archive.remote.s3_object import S3Object
+from ozx.archive.remote.s3 import S3Object
 from ozx.cli.stream import command
 from ozx.errors import ResourceError, UsageError
 

@@ -17,8 +17,8 @@ from ozx.archive.audit.local_headers import LocalHeaders, read_local_headers
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
-from ozx.archive.extra_fields import ExtraCensus
-from ozx.archive.file_kinds import FileKinds, central_field, find_kinds
+from ozx.archive.extra_fields import ExtraCensus, OtherPath, count_central_extras, iter_other_paths
+from ozx.archive.file_kinds import FileKinds, find_kinds
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.table import NameIndex
 from ozx.archive.reader import BOMB_TOTAL, READABLE_METHODS, ArchiveReader, find_bombs, find_out_of_bounds
@@ -36,7 +36,6 @@ from ozx.archive.records import (
     MASK_16,
     STORED,
 )
-from ozx.archive.unicode_paths import OtherPath, count_central_extras, iter_other_paths
 
 # Detection of ZIP structures that programs interpret differently, although no two records contradict each other.
 #
@@ -94,7 +93,7 @@ def find_ambiguities(
     in_comment = end.comment.find(END_SIGNATURE)
     comment_offset = source.size() - end.trailing - len(end.comment)
     after = end.end_offset - end.directory_offset - end.directory_size
-    needed = central_field(columns, "<u2", 6)
+    needed = columns.field("<u2", 6)
     differing = (local.flags ^ columns.flags) * (local.lengths >= 0).astype(np.uint16)
     # 4.4.4: bits 1 and 2 say how an entry was deflated, which no reader uses.
     loose = np.where(columns.methods == DEFLATED, _LOOSE_FLAGS | FLAGS_OF_DEFLATE, _LOOSE_FLAGS).astype(np.uint16)
@@ -190,18 +189,6 @@ def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[
 
 
 @dataclass(frozen=True, slots=True)
-class Zip64Use:
-    """The ZIP64 structures that an archive uses."""
-
-    end_record: bool  # whether it has the ZIP64 end record and its locator
-    local_extras: int  # number of local headers with a ZIP64 field
-    central_extras: int  # number of central directory headers with a ZIP64 field
-
-    def __bool__(self) -> bool:
-        return self.end_record or self.local_extras > 0 or self.central_extras > 0
-
-
-@dataclass(frozen=True, slots=True)
 class ArchiveFacts:
     """The facts that `audit` collects; an entry is given as its index in the central directory."""
 
@@ -210,7 +197,6 @@ class ArchiveFacts:
     columns: Columns  # the central directory
     local: LocalHeaders  # the local file headers, their faults and extra fields
     central_extras: ExtraCensus  # the extra fields of the central directory
-    zip64: Zip64Use  # the ZIP64 structures in use
     names: NameFacts  # noteworthy names
     kinds: FileKinds  # entries that are no plain files
     layout: Layout  # order, gaps and overlaps
@@ -246,7 +232,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     stored = columns.methods == STORED
     sizes = columns.uncompressed_sizes
     is_encrypted = (columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) != 0
-    disks = central_field(columns, "<u2", 34)
+    disks = columns.field("<u2", 34)
     layout = find_layout(source, end, columns, local, inside, order)
     return ArchiveFacts(
         file_size=source.size(),
@@ -254,7 +240,6 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         columns=columns,
         local=local,
         central_extras=central_extras,
-        zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
         names=names,
         kinds=find_kinds(columns, names.directories),
         layout=layout,
@@ -268,7 +253,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         inflated_total=sum(sizes[~stored].tolist()),
         # 4.5.3: the number behind the placeholder is in a ZIP64 field.
         on_other_disk=np.flatnonzero((disks != 0) & ((disks != MASK_16) | ~central_extras.has_zip64)),
-        commented=np.flatnonzero(central_field(columns, "<u2", 32)),
+        commented=np.flatnonzero(columns.field("<u2", 32)),
         embedded=_embedded(source, columns, local),
         unlisted=find_unlisted(source, columns, layout),
         ambiguities=find_ambiguities(source, end, columns, local, central_extras, layout),

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ozx.archive.audit.local_headers import LocalHeaders
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.coalesced_reads import read_pieces
-from ozx.archive.columns import Columns
+from ozx.archive.columns import Columns, gather
 from ozx.archive.directory import EndOfDirectory
-from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
-from ozx.archive.extra_fields import gather
+from ozx.archive.entry_reading import ROOM_OF_EMPTY, follows_empty
 from ozx.archive.names.decoding import decode_name
 from ozx.archive.reader import iter_overlaps
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE, MASK_32
@@ -134,10 +133,7 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Subtract the lengths of the data descriptors (APPNOTE 4.3.9) from the gaps after values.
-
-    Return the entries that have an invalid data descriptor.
-    """
+    """Subtract data descriptors (APPNOTE 4.3.9) from the gaps after values; return the entries with an invalid one."""
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
     # If two entries overlap, the bytes behind them are no descriptors.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.byte_source import ByteSource
 from ozx.archive.coalesced_reads import MARGIN, Pieces, read_pieces
-from ozx.archive.columns import Columns
-from ozx.archive.entry_reading import header_contradiction
-from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields, gather
+from ozx.archive.columns import Columns, gather
+from ozx.archive.entry_reading import header_contradiction, read_header_at
+from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields
 from ozx.archive.records import (
     CENTRAL_HEADER,
     EXTRA_ZIP64,
@@ -22,7 +22,6 @@ from ozx.archive.records import (
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
     MASK_32,
-    LocalHeader,
 )
 from ozx.errors import FormatError
 
@@ -111,10 +110,7 @@ def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
 def _agrees(
     data: bytes, positions: NDArray[np.int64], local: NDArray[Any], columns: Columns, entries: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return a mask of the headers that certainly agree with the central directory.
-
-    All other headers need a full comparison.
-    """
+    """Return which headers certainly agree with the central directory; the others need a full comparison."""
     flags = columns.flags[entries]
     agrees: NDArray[np.bool_] = local["name_length"] == columns.name_lengths[entries]
     agrees &= local["method"] == columns.methods[entries]
@@ -158,12 +154,7 @@ def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHea
     """Compare one local header fully with the central directory; add the header, and its fault if any, to `headers`."""
     offset = int(columns.header_offsets[index])
     try:
-        data = source.read_at(offset, LOCAL_HEADER.size)
-        if len(data) == LOCAL_HEADER.size:
-            rest = int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-            if data.startswith(LOCAL_SIGNATURE):
-                data = read_exactly(source, offset, LOCAL_HEADER.size + rest, "a local file header")
-        local = LocalHeader.from_bytes(data)
+        local = read_header_at(source, offset)
     except FormatError as error:
         rule = error.rule or "zip/local-header"
         headers.faults.append(HeaderFault(index, f"local file header at {offset:,}: {error.message}", rule))
@@ -172,10 +163,10 @@ def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHea
     headers.begins_as_archive[index] = source.read_at(offset + local.length, _PEEK) == LOCAL_SIGNATURE
     headers.flags[index] = local.flags
     headers.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
-    row, start = np.array([index]), LOCAL_HEADER.size + len(local.name)
+    row, extra = np.array([index]), local.extra
     is_wide = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
     widened = Widened(is_wide, _sizes(columns, row), np.array([is_streamed]))
-    count_extra_fields(data + MARGIN, np.array([start]), np.array([local.length]), row, widened, headers.extras)
+    count_extra_fields(extra + MARGIN, np.array([0]), np.array([len(extra)]), row, widened, headers.extras)
     contradiction = header_contradiction(columns.header(index), local)
     if contradiction is not None:
         headers.extras.contradicts[index] = False  # the header's fault already reports it

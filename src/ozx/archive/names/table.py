@@ -179,7 +179,7 @@ def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray
 def _powers(base: int, count: int) -> NDArray[np.uint64]:
     """Return the powers of `base` with exponents from 0 to `count` - 1, modulo 2**64."""
     factors = np.full(count, base, np.uint64)
-    factors[0] = 1
+    factors[:1] = 1
     return np.multiply.accumulate(factors)
 
 
@@ -199,9 +199,5 @@ def _hash_names(table: NameTable) -> NDArray[np.uint64]:
 
 def _hash_rows(names: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return the hashes of names of equal length, given as one name per row."""
-    powers = [1]
-    for _ in range(names.shape[1] - 1):
-        powers.append(powers[-1] * _BASE % _MODULUS)
-    weights = np.array(powers[::-1], np.uint64)[: names.shape[1]]
-    hashes: NDArray[np.uint64] = (names.astype(np.uint64) + np.uint64(1)) @ weights
+    hashes: NDArray[np.uint64] = (names.astype(np.uint64) + np.uint64(1)) @ _powers(_BASE, names.shape[1])[::-1]
     return hashes

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.empty_values import says_nothing_of_sizes
+from ozx.archive.entry_reading import says_nothing_of_sizes
 from ozx.archive.names.decoding import decode_name, name_fault
-from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader
+from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
 from ozx.archive.recovery.entries import (
     BrokenEntry,
     EntryTable,
@@ -29,7 +29,7 @@ from ozx.archive.recovery.entries import (
     listed_claims,
     repeated_names,
 )
-from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, ValueFinder, VerifiedValue, header_lengths, local_header_at
+from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, ValueFinder, VerifiedValue, local_header_at
 
 # Rows of the central directory whose offsets are shifted or damaged.
 
@@ -269,15 +269,13 @@ class _DirectoryMerge:
     def _has_name_at(self, start: int, raw: bytes) -> bool:
         """Return whether the damaged local header at an offset contains this name."""
         data = self._source.read_at(start, LOCAL_HEADER.size + len(raw))
-        return data[LOCAL_HEADER.size :] == raw and header_lengths(data)[0] == len(raw)
+        name_length = int.from_bytes(data[26:28], "little")
+        return data[LOCAL_HEADER.size :] == raw and name_length == len(raw)
 
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
     ) -> bool:
-        """Keep an entry that the directory declares empty, if no other bytes follow the entry.
-
-        Return whether the entry was kept.
-        """
+        """Keep an entry that the directory declares empty, if no other bytes follow it; return whether it was kept."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
             return False
@@ -286,7 +284,7 @@ class _DirectoryMerge:
         raw = entry.name.encode("utf-8", "surrogateescape")
         if name != entry.name and not self._has_name_at(start, raw):
             return False
-        data_offset = start + LOCAL_HEADER.size + sum(header_lengths(fixed))
+        data_offset = start + local_header_length(fixed)
         value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
         stop = self._finder.stop_of(value)
         if not (data_offset in self._boundaries or stop in self._boundaries):
@@ -335,7 +333,7 @@ class _DirectoryMerge:
         """Yield possible offsets of a value after its damaged local header."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if len(fixed) == LOCAL_HEADER.size:
-            yield start + LOCAL_HEADER.size + sum(header_lengths(fixed))
+            yield start + local_header_length(fixed)
         name_length = len(entry.name.encode("utf-8", "surrogateescape"))
         yield start + LOCAL_HEADER.size + name_length + _OWN_EXTRA
         yield start + LOCAL_HEADER.size + name_length
@@ -408,10 +406,7 @@ class _DirectoryMerge:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop entries that the directory does not list.
-
-        If the directory is incomplete, drop only entries inside a damaged value.
-        """
+        """Drop entries that the directory does not list; of an incomplete one, only those inside a damaged value."""
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}

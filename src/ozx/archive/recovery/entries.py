@@ -17,22 +17,17 @@ from ozx.archive.recovery.values import Claim
 
 
 class FoundEntry(NamedTuple):
-    """A scanned entry with a verified value; its name may be wrong, because no checksum covers it.
-
-    `start` is the offset of its header; `stop` is the end of its data descriptor or, without one, of its value.
-    `is_searched` means that the value's length was found only by a search for a fitting descriptor. For a header of the
-    central directory, `data_offset` and `stop` are 0.
-    """
+    """A scanned entry with a verified value, or a header of the directory; no checksum covers its name."""
 
     name: str
-    start: int
-    data_offset: int
+    start: int  # offset of its local header
+    data_offset: int  # 0 for a header of the directory
     method: int
     stored_size: int
     size: int
     crc32: int
-    stop: int = 0
-    is_searched: bool = False
+    stop: int = 0  # end of its data descriptor or, without one, of its value
+    is_searched: bool = False  # whether only a search for a fitting descriptor found the length of the value
 
     @property
     def end(self) -> int:
@@ -41,15 +36,7 @@ class FoundEntry(NamedTuple):
 
 
 class EntryTable:
-    """A compact table of scanned entries.
-
-    Examples
-    --------
-    >>> table = EntryTable()
-    >>> table.append(FoundEntry("0/c/0", 0, 55, 0, 4, 4, 0xED82CD11))
-    >>> len(table), table[0].end
-    (1, 59)
-    """
+    """A compact table of scanned entries."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -90,18 +77,14 @@ class EntryTable:
 
 
 class BrokenEntry(NamedTuple):
-    """A scanned local header whose value is damaged or missing.
-
-    `end` is the end of the entry according to its sizes if there is evidence for them, else None. `data_offset` and
-    `stored_size` locate a stored value; they are None if the header does not locate it.
-    """
+    """A scanned local header whose value is damaged or missing."""
 
     name: str
     start: int
-    end: int | None
+    end: int | None  # according to its sizes, if there is evidence for them
     reason: str
     is_cut_off: bool
-    data_offset: int | None = None
+    data_offset: int | None = None  # of a stored value, if the header locates it
     stored_size: int | None = None
     crc32: int | None = None
 
@@ -150,56 +133,30 @@ def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None
 
 
 class Witnesses(IntEnum):
-    """The certainty of an entry's name, judged by the number of headers that contain the name.
+    """The certainty of an entry's name, judged by the number of headers that contain the name."""
 
-    `LOCAL`: only the local header is known. `ONE`: one of two headers gives the name; the other is damaged or differs.
-    `TWO`: both headers agree.
-    """
-
-    LOCAL = 0
-    ONE = 1
-    TWO = 2
+    LOCAL = 0  # only the local header is known
+    ONE = 1  # one of two headers gives the name; the other is damaged or differs
+    TWO = 2  # both headers agree
 
 
 class StoredValue(NamedTuple):
-    """The position of an uncompressed value whose CRC-32 is wrong or unknown.
-
-    Attributes
-    ----------
-    data_offset, size
-        Offset and number of its bytes.
-    is_named_twice
-        Whether both headers give its name.
-    has_one_checksum
-        Whether both give the same CRC-32.
-    """
+    """The position of an uncompressed value whose CRC-32 is wrong or unknown."""
 
     data_offset: int
     size: int
-    is_named_twice: bool
-    has_one_checksum: bool
+    is_named_twice: bool  # whether both headers give its name
+    has_one_checksum: bool  # whether both give the same CRC-32
 
 
 @dataclass(frozen=True, slots=True)
 class LostEntry:
-    """An entry of a damaged archive whose value is damaged or missing.
+    """An entry of a damaged archive whose value is damaged or missing."""
 
-    Attributes
-    ----------
-    name
-        Its name, or the known part of it.
-    reason
-        The reason, as a phrase.
-    start
-        Its offset in the file, in bytes.
-    stored
-        The place of its stored bytes, if known.
-    """
-
-    name: str
-    reason: str
-    start: int
-    stored: StoredValue | None = None
+    name: str  # or the known part of it
+    reason: str  # as a phrase
+    start: int  # its offset in the file
+    stored: StoredValue | None = None  # the place of its stored bytes, if known
 
 
 @dataclass(slots=True)
@@ -227,9 +184,7 @@ class Evidence:
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
-        """Return the valid entry of a repeated name.
-
-        This is the last entry with two agreeing headers, else the last entry.
+        """Return the valid entry of a repeated name: the last one with two agreeing headers, else the last one.
 
         A later entry of this name that the directory does not list may be part of a lost value, or a replacement: the
         name of the chosen entry is then marked as doubtful.

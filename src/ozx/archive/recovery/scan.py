@@ -11,8 +11,7 @@ from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
-from ozx.archive.empty_values import says_nothing_of_sizes
-from ozx.archive.entry_reading import ReadAhead
+from ozx.archive.entry_reading import ReadAhead, says_nothing_of_sizes
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import (
@@ -22,6 +21,7 @@ from ozx.archive.records import (
     STORED,
     CentralHeader,
     LocalHeader,
+    central_header_length,
     iter_extra_fields,
 )
 from ozx.archive.recovery.entries import BrokenEntry, EntryTable, FoundEntry, Scan
@@ -43,10 +43,7 @@ _MOST_BROKEN = 1 << 20
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
-    """Scan `source` for entries by their local file headers, and verify each value by its CRC-32.
-
-    The scan needs memory for some blocks, and a few hundred bytes for every entry.
-    """
+    """Scan `source` for entries by their local file headers, and verify each value by its CRC-32."""
     return _Scanner(source, progress).scan()
 
 
@@ -195,16 +192,15 @@ class _Scanner:
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
-        lengths = [int.from_bytes(fixed[at : at + 2], "little") for at in (28, 30, 32)]
-        length = CENTRAL_HEADER.size + sum(lengths)
+        length = central_header_length(fixed)
         data = self._ahead.read_at(place, length + 4)
         try:
             header = CentralHeader.from_bytes(data)
         except FormatError:
             return place + 4
         # A comment may result from a damaged length, or hide another archive: records in it are read.
-        bare = length - lengths[2]
-        if lengths[2] and SIGNATURE.search(data, bare, length) is not None:
+        bare = CENTRAL_HEADER.size + len(header.name) + len(header.extra)
+        if bare < length and SIGNATURE.search(data, bare, length) is not None:
             length = bare
         is_followed = len(data) < length + 4 or SIGNATURE.match(data, length) is not None
         if not is_followed and place not in (self._listed_end, self._value_end):

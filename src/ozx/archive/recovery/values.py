@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.crc32 import crc32
+from ozx.archive.entry_reading import read_header_at
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE
 from ozx.archive.records import (
@@ -19,7 +20,6 @@ from ozx.archive.records import (
     END_SIGNATURE,
     FLAG_DATA_DESCRIPTOR,
     FLAG_ENCRYPTED,
-    LOCAL_HEADER,
     LOCAL_SIGNATURE,
     MASK_32,
     METHOD_NAMES,
@@ -61,18 +61,16 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes match the declared CRC-32; `end` is the offset after the value and any data descriptor.
-
-    `is_searched` means that a search for the descriptor found the length of the value. The length may be wrong, because
-    a stored value may contain bytes that look like a descriptor.
-    """
+    """A value whose bytes match the declared CRC-32."""
 
     data_offset: int
     method: int
     stored_size: int
     size: int
     crc32: int
-    end: int
+    end: int  # after the value and any data descriptor
+    # Whether a search for the descriptor found the length, which may be wrong: a stored value may contain bytes that
+    # look like a descriptor.
     is_searched: bool = False
 
 
@@ -292,16 +290,7 @@ def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterato
 
 def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
     """Return the local header at `offset` without checking its fields; None if it is missing or truncated."""
-    fixed = source.read_at(offset, LOCAL_HEADER.size)
-    if len(fixed) < LOCAL_HEADER.size or not fixed.startswith(LOCAL_SIGNATURE):
-        return None
-    lengths = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
     try:
-        return LocalHeader.from_bytes(source.read_at(offset, LOCAL_HEADER.size + lengths))
+        return read_header_at(source, offset)
     except FormatError:
         return None
-
-
-def header_lengths(fixed: bytes) -> tuple[int, int]:
-    """Return the lengths of name and extra field from the fixed part of a local header."""
-    return int.from_bytes(fixed[26:28], "little"), int.from_bytes(fixed[28:30], "little")

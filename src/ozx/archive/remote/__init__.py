@@ -11,25 +11,23 @@
     requests.
 ``reading``
     Reading of one entry with as few requests as possible.
-``transport``
-    Requests for parts of a file.
-``requests/``
+``transport``, ``helper``
+    Requests for parts of a file; a helper process that makes the requests of a forked process.
+``object_store``, ``retries``
     Requests by obstore, repeated after failures; a busy server can set the pause before the next attempt.
     ETags that are an MD5 are compared.
 ``deadline``
     The time limit for all requests of a caller.
 ``cache``
     Cached central directories of archives.
-``forks``, ``helper``
-    Detection of forked processes; a helper process that makes their requests.
 ``errors``
     obstore's errors in plain words and without secrets.
-``upload``, ``upload_writer``
+``upload``
     Upload of one object in parts, or of an archive while it is written.
 ``new_objects``
     Many objects below one URL.
-``s3``, ``s3_object``
+``s3``
     Clients of S3, by boto3; creation of one object.
-``replacing/``
-    Replacement of an S3 object; the server copies the unchanged bytes.
+``replacement``
+    Replacement of an S3 object by one with mostly the same bytes.
 """

@@ -107,10 +107,7 @@ class _Carried:
 
 
 def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a callable that runs `task` in any process with the current `storage_options`.
-
-    The callable can be pickled if `task` can be pickled.
-    """
+    """Return a callable that runs `task` in any process with the current `storage_options`."""
     options = current_options()
     for name in options:
         if name.endswith(("service_account", "service_account_path", "application_credentials", "token_file")):

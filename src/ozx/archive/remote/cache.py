@@ -68,13 +68,7 @@ class Record(NamedTuple):
 
 
 def has_strong_tag(identity: str) -> bool:
-    """Return whether the identity of a file is a strong ETag (RFC 9110, 8.8.3).
-
-    Examples
-    --------
-    >>> has_strong_tag('"5f-62"'), has_strong_tag('W/"5f-62"'), has_strong_tag("2026-01-02T03:04:05+00:00")
-    (True, False, False)
-    """
+    """Return whether the identity of a file is a strong ETag (RFC 9110, 8.8.3)."""
     return len(identity) > 2 and identity[0] == identity[-1] == '"'
 
 
@@ -107,10 +101,7 @@ def find_record(url: str, options: Mapping[str, Any]) -> Record | None:
 
 
 def store_record(url: str, options: Mapping[str, Any], record: Record) -> None:
-    """Store the record of a URL, if possible.
-
-    If the cache then exceeds 256 MiB, remove its oldest records.
-    """
+    """Store the record of a URL, if possible; remove the oldest ones of a cache above 256 MiB."""
     path = _path_of(url, options)
     spans = _joined(record.spans)
     if not path or not has_strong_tag(record.tag) or sum(len(span.data) for span in spans) > LONGEST_RECORD:

@@ -25,14 +25,11 @@ class Traffic(NamedTuple):
 
 
 class Deadline(NamedTuple):
-    """The time at which all requests must be complete.
+    """The time at which all requests must be complete; worker processes receive a copy."""
 
-    Times are seconds since 1970. Worker processes receive a copy.
-    """
-
-    end: float
-    seconds: float
-    before: Traffic
+    end: float  # in seconds since 1970
+    seconds: float  # from its beginning to its end
+    before: Traffic  # at its beginning
 
     def left(self) -> float:
         """Return the number of seconds until the deadline, at least 0."""
@@ -66,13 +63,7 @@ def count_traffic(requests: int, size: int) -> None:
 
 
 def traffic() -> Traffic:
-    """Return the numbers of requests and received bytes of this process.
-
-    Examples
-    --------
-    >>> traffic().requests >= 0
-    True
-    """
+    """Return the numbers of requests and received bytes of this process."""
     return Traffic(*_COUNTS)
 
 

@@ -11,7 +11,6 @@ import re
 from urllib.parse import urlsplit
 
 from ozx.errors import FormatError, ResourceError, UsageError
-from ozx.extras import install_hint
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 # The code in an answer of S3 or GCS, whose other parts may hold secrets.
@@ -113,13 +112,6 @@ def object_error(name: str) -> FormatError:
         path=name,
         rule="rfc9/root",
         hint="If it is an archive, give it a name that ends in .ozx or .zip.",
-    )
-
-
-def missing_extra(name: str, error: ImportError) -> ResourceError:
-    """Return the error for an installation without the optional dependencies of ``ozx[remote]``."""
-    return ResourceError(
-        f"reading from a URL needs the package obstore: {error}", path=name, hint=install_hint("remote")
     )
 
 

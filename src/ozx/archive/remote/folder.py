@@ -16,11 +16,10 @@ from ozx.archive.coalesced_reads import in_order
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
-from ozx.archive.remote.forks import check_not_forked
-from ozx.archive.remote.requests.object_store import ETags, ObjectStore, damaged_error, md5_of
-from ozx.archive.remote.transport import Mark
+from ozx.archive.remote.object_store import ETags, ObjectStore, damaged_error, md5_of
+from ozx.archive.remote.transport import Mark, is_forked
 from ozx.archive.remote.urls import split_key_url
-from ozx.errors import OzxError
+from ozx.errors import OzxError, ResourceError
 
 #: Number of requests at a time.
 REQUESTS = 64
@@ -218,7 +217,12 @@ class RemoteFolder:
         raise failure
 
     def _store(self) -> ObjectStore:
-        check_not_forked(self.name)
+        if is_forked():
+            raise ResourceError(
+                "a directory at a URL cannot be read in a forked process",
+                path=self.name,
+                hint="Start worker processes by 'spawn' or 'forkserver' instead of 'fork'.",
+            )
         with self._lock:
             if self._opened is None:
                 self._opened = ObjectStore(self.url, self._options)

@@ -17,10 +17,12 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ozx.archive.remote.deadline import in_background
 from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
 from ozx.errors import OzxError, ResourceError
 from ozx.faults import as_error
@@ -132,25 +134,23 @@ def serve(descriptor: int) -> None:
         connection.send(error)
         return
     connection.send(None)
-    asyncio.run(_serve(connection, transport))
+    _serve(connection, transport)
 
 
-async def _serve(connection: Connection, transport: Transport) -> None:
-    loop, sending, tasks = asyncio.get_running_loop(), asyncio.Lock(), set[asyncio.Task[None]]()
+def _serve(connection: Connection, transport: Transport) -> None:
+    sending = threading.Lock()
     while True:
         try:
-            request = await loop.run_in_executor(None, connection.recv)
+            request = connection.recv()
         except (EOFError, OSError):
             return
-        task = loop.create_task(_answer(connection, transport, sending, *request))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        in_background(partial(_answer, connection, transport, sending, *request))
 
 
-async def _answer(
+def _answer(
     connection: Connection,
     transport: Transport,
-    sending: asyncio.Lock,
+    sending: threading.Lock,
     number: int,
     offset: int | None,
     length: int,
@@ -158,26 +158,21 @@ async def _answer(
 ) -> None:
     answer = failure = None
     try:
-        if offset is None:
-            answer = await asyncio.to_thread(transport.fetch, None, length, expected)
-        else:
-            answer = await transport.fetch_async(offset, length, expected)
+        answer = transport.fetch(offset, length, expected)
         answer = answer._replace(data=bytes(answer.data))  # views cannot be sent
     except BaseException as error:  # noqa: BLE001 (the client waits without limit, so every request needs an answer)
         failure = _answerable(error)
-    async with sending:
+    with sending, suppress(OSError):  # the client has closed the connection
         try:
-            await asyncio.to_thread(connection.send, (number, answer, failure))
-        except OSError:  # the client has closed the connection
+            connection.send((number, answer, failure))
+        except OSError:
             raise
         except Exception as error:  # noqa: BLE001 (an answer that cannot be pickled; no byte of it was sent)
-            await asyncio.to_thread(connection.send, (number, None, _answerable(error)))
+            connection.send((number, None, _answerable(error)))
 
 
 def _answerable(error: BaseException) -> OzxError:
-    """Return an error to send for an exception; raise the exception again if it ends the event loop."""
-    if isinstance(error, asyncio.CancelledError):
-        raise error
+    """Return an error to send for an exception."""
     if isinstance(error, Exception):
         return as_error(error)
     # A panic of obstore's Rust code: its message may contain a URL with its secrets.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
 from urllib.parse import quote
 
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.s3_object import S3Object
+from ozx.archive.remote.s3 import S3Object, was_made
 from ozx.archive.remote.upload import Upload
 from ozx.archive.remote.urls import check_object_url
 from ozx.errors import ResourceError, UsageError
@@ -26,17 +25,16 @@ _ROOM = 128 << 20
 class NewObjects:
     """Objects that are being written below a URL."""
 
-    def __init__(self, url: str, *, replace: bool, options: Mapping[str, Any] | None = None) -> None:
-        self._folder = RemoteFolder(url, options)
+    def __init__(self, url: str, *, replace: bool) -> None:
+        self._folder = RemoteFolder(url)
         self.url, self.name = self._folder.url, self._folder.name
         # The keys of all requests that have begun.
         self._begun: set[str] = set()
         # All objects of a run have this mark, by which `abort` recognises them.
         self._mark = uuid.uuid4().hex
         self._replace = replace
-        self._options = options
         check_object_url(self._url_of("x"))
-        self._client = S3Object(self._url_of("x"), options)
+        self._client = S3Object(self._url_of("x"))
         self._threads = ThreadPoolExecutor(_REQUESTS, "ozx-put")
         self._sending: dict[Future[None], int] = {}
 
@@ -83,9 +81,7 @@ class NewObjects:
         self._threads.shutdown()
 
     def _upload(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
-        with Upload(
-            self._url_of(key), expected=size, force=self._replace, options=self._options, mark=self._mark
-        ) as upload:
+        with Upload(self._url_of(key), expected=size, force=self._replace, mark=self._mark) as upload:
             self._begun.add(key)
             offset = 0
             for block in blocks:
@@ -98,16 +94,8 @@ class NewObjects:
         try:
             client.put(io.BytesIO(data), self._mark, replace=self._replace)
         except (UsageError, ResourceError):
-            if not self._is_ours(client):  # a lost reply: the object may be there
+            if not was_made(client, self._mark):  # a lost reply: the object may be there
                 raise
-
-    def _is_ours(self, client: S3Object) -> bool:
-        """Return whether an object exists and was written by this run; False if the server does not say."""
-        try:
-            found = client.find()
-        except ResourceError:  # the error of the write is the one to report
-            return False
-        return found is not None and found.mark == self._mark
 
     def _withdraw(self, key: str) -> str:
         """Remove an object if this run wrote it; return its key."""

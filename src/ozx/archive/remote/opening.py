@@ -10,13 +10,7 @@ if TYPE_CHECKING:
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return a `RemoteSource` for a URL; no request is made yet.
-
-    Examples
-    --------
-    >>> open_remote("https://example.org/cells.ozx").name
-    'https://example.org/cells.ozx'
-    """
+    """Return a `RemoteSource` for a URL; no request is made yet."""
     from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (loads asyncio, which most runs do not need)
 
     return RemoteSource(url, options)

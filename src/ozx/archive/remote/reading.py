@@ -7,15 +7,15 @@ callers use the same generator. docs/decisions/0009-remote-by-obstore.md explain
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ozx.archive.byte_source import ByteSource, Window, read_exactly
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
-from ozx.archive.empty_values import ROOM_OF_EMPTY
 from ozx.archive.entry_reading import (
+    ROOM_OF_EMPTY,
     check_crc32,
     check_empty,
     check_not_encrypted,
@@ -30,7 +30,11 @@ from ozx.archive.records import (
     LOCAL_SIGNATURE,
     STORED,
     CentralHeader,
+    local_header_length,
 )
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.source import RemoteSource
 
 # 4.5.3: length of a local header's ZIP64 field with both sizes; 4.4.3.2: the first version with ZIP64.
 _ZIP64_FIELD = 20
@@ -43,24 +47,8 @@ _ROOM = 1 << 12
 _EXTRA_GUESS = 128
 
 
-@runtime_checkable
-class SlowSource(ByteSource, Protocol):
-    """A source whose reads are slow requests; it can also be read without blocking the event loop."""
-
-    async def read_at_async(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`, without blocking the event loop."""
-
-    def remember(self, offset: int, length: int) -> None:
-        """Read a span of bytes and keep it in memory for later reads."""
-
-
-class Part(NamedTuple):
-    """A part of an entry's value."""
-
-    data: bytes  # its bytes
-    data_offset: int  # offset of the value's bytes in the archive if the local header was read; else -1
-
-
+# A part of an entry's value, and the offset of the value's bytes in the archive if the local header was read; else -1.
+Part = tuple[bytes, int]
 Steps = Generator[tuple[int, int], bytes, Part]
 
 
@@ -119,13 +107,13 @@ def iter_steps(
         data = b"".join(iter_value(window, header, limit, data_offset))[start:stop]
     elif is_whole:
         check_crc32(source, header, crc32(data))
-    return Part(data, data_offset)
+    return data, data_offset
 
 
 def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
     """Yield spans that together contain the local header and bytes `first` to `last` of the value.
 
-    Receive the bytes of each span, and return bytes `first` to `last` as a `Part`.
+    Receive the bytes of each span, and return bytes `first` to `last` with the offset of the value.
     """
     begin = header.header_offset
     room = limit - header.compressed_size - begin
@@ -136,8 +124,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
     data = yield begin, min(length, limit - begin)
     if data.startswith(LOCAL_SIGNATURE) and len(data) >= LOCAL_HEADER.size:
         # The header may be longer than guessed; never request more than exists.
-        needed = LOCAL_HEADER.size + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-        needed = min(needed, limit - begin)
+        needed = min(local_header_length(data), limit - begin)
         if needed > len(data):
             data += yield begin + len(data), needed - len(data)
     local = read_local_header(Window(begin, data, source.name), header)
@@ -148,7 +135,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
     here = data[data_offset + first - begin : data_offset + last - begin]
     if len(here) < last - first:
         here += yield data_offset + first + len(here), last - first - len(here)
-    return Part(here, data_offset)
+    return here, data_offset
 
 
 def follow(source: ByteSource, steps: Steps) -> Part:
@@ -162,12 +149,12 @@ def follow(source: ByteSource, steps: Steps) -> Part:
         return part
 
 
-async def follow_async(source: SlowSource, steps: Steps) -> Part:
+async def follow_async(source: RemoteSource, steps: Steps) -> Part:
     """Read the spans and return the part, as `follow` does, without blocking the event loop."""
     try:
         span = next(steps)
         while True:
-            window = Window(span[0], await source.read_at_async(*span), source.name)
+            window = Window(span[0], await source.read_view_async(*span), source.name)
             span = steps.send(read_exactly(window, *span, "an entry"))
     except StopIteration as end:
         part: Part = end.value

@@ -1,4 +1,4 @@
-"""S3 clients of boto3 for writing, and explanations of their errors.
+"""Writing to S3 by boto3: the client, the creation of one object, and explanations of errors.
 
 obstore is used only for reading. Its uploads in parts cannot refuse to replace an existing object, and it cannot list
 or abort uploads (docs/decisions/0023-uploads.md).
@@ -6,19 +6,22 @@ or abort uploads (docs/decisions/0023-uploads.md).
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import errno
 import os
 import random
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import Deadline
 from ozx.archive.remote.errors import explain_code, printable_url
-from ozx.archive.remote.requests.retries import parse_retry_after
+from ozx.archive.remote.retries import parse_retry_after
 from ozx.archive.remote.urls import split_url
-from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.atomic.targets import EXISTS_HINT
+from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
 
 # obstore's names of options, which may also have the prefix aws_, and the names for boto3's clients.
@@ -39,25 +42,12 @@ _MOST_RETRIES = 8
 _LONGEST_PAUSE = 20.0  # seconds
 
 
-class ObjectUrl(NamedTuple):
-    """The bucket and the key of an S3 object or prefix."""
-
-    bucket: str
-    key: str
-
-
-def split_object_url(url: str) -> ObjectUrl:
-    """Return bucket and key of an ``s3://`` URL.
-
-    Examples
-    --------
-    >>> split_object_url("s3://bucket/day%20one/cells.ozx")
-    ObjectUrl(bucket='bucket', key='day one/cells.ozx')
-    """
+def _target_of(url: str) -> dict[str, str]:
+    """Return the arguments of boto3 that name the object at an ``s3://`` URL: its bucket and its key."""
     parts = split_url(url)
     if parts.scheme not in ("s3", "s3a"):
         raise UsageError("expected a URL that begins with s3://", path=printable_url(url))
-    return ObjectUrl(parts.netloc, unquote(parts.path.removeprefix("/")))
+    return {"Bucket": parts.netloc, "Key": unquote(parts.path.removeprefix("/"))}
 
 
 def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://") -> Any:
@@ -93,10 +83,7 @@ def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://"
 
 
 def _limit_in_time(client: Any, deadline: Deadline, name: str) -> None:
-    """Make boto3's client refuse requests after the deadline; requests that abort uploads are still sent.
-
-    `name` is the file in messages.
-    """
+    """Make boto3's client refuse requests about the file `name` after the deadline, except those that abort uploads."""
 
     def check(event_name: str, **_: Any) -> None:
         if deadline.left() == 0 and not event_name.endswith(".AbortMultipartUpload"):
@@ -163,3 +150,120 @@ def explain_client_error(error: BaseException, url: str, *, doing: str) -> OzxEr
     return ResourceError(
         f"cannot reach the server ({kind})", path=name, hint="Check the address (endpoint) and the connection."
     )
+
+
+_MISSING = ("404", "NoSuchKey", "NotFound")
+#: The error codes of a request whose condition (`If-None-Match`, `If-Match`) does not hold.
+CONFLICTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+
+#: The name of the metadata that identify the upload of an object: after a lost reply, they show that the object exists.
+#: No proxy server drops such metadata.
+MARK = "ozxupload"
+
+
+class FoundObject(NamedTuple):
+    """An existing object: its length in bytes, and the random text with which an upload marked it."""
+
+    size: int
+    mark: str
+
+
+def was_made(client: S3Object, mark: str) -> bool:
+    """Return whether the object exists and was written by the upload with this mark; False if the server is silent."""
+    try:
+        found = client.find()
+    except ResourceError:  # the error of the upload is the one to report
+        return False
+    return found is not None and found.mark == mark
+
+
+def check_made(found: FoundObject | None, size: int, mark: str, name: str) -> None:
+    """Raise an error if the object that a server has after an upload is not the one with this length and mark."""
+    if found is not None and found.mark != mark:
+        raise FormatError(
+            "another program wrote this object at the same time; what was written here is lost",
+            path=name,
+            rule="zip/changed",
+            hint="Look at the object, then run the command again.",
+        )
+    if found is None or found.size != size:
+        there = "no object" if found is None else f"{found.size:,} bytes"
+        raise ResourceError(f"expected an object of {size:,} bytes on the server; found {there}", path=name)
+
+
+class S3Object:
+    """A client for one object in S3."""
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        self._url = url
+        self.target = _target_of(url)
+        self.client = open_client(options, name=printable_url(url))
+        self._upload_id = ""
+        self._condition: dict[str, str] = {}
+        self._tags: dict[int, str] = {}
+
+    def at(self, url: str) -> Self:
+        """Return a client for another object in the same bucket, with the same connections."""
+        other = copy.copy(self)
+        vars(other).update(_url=url, target=_target_of(url), _tags={})
+        return other
+
+    def find(self) -> FoundObject | None:
+        """Return the object, or None if it does not exist."""
+        try:
+            found = self.client.head_object(**self.target)
+        except client_errors() as error:
+            if error_code_of(error) not in _MISSING:
+                raise explain_client_error(error, self._url, doing="write") from None
+        else:
+            return FoundObject(int(found["ContentLength"]), str(found.get("Metadata", {}).get(MARK, "")))
+        try:
+            self.client.head_bucket(Bucket=self.target["Bucket"])
+        except client_errors() as error:  # a policy may allow only writing
+            if error_code_of(error) in ("404", "NoSuchBucket"):
+                hint = "Check the name, and the endpoint (--storage-option)."
+                raise ResourceError("the bucket does not exist", path=printable_url(self._url), hint=hint) from None
+        return None
+
+    def put(self, body: IO[bytes], mark: str, *, replace: bool) -> None:
+        """Create the object from `body`, by one request; an existing object is replaced only with `replace`."""
+        self._condition = {} if replace else {"IfNoneMatch": "*"}
+        self._call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
+
+    def begin(self, mark: str, *, replace: bool) -> None:
+        """Begin an upload in parts; an existing object is replaced only with `replace`."""
+        self._condition = {} if replace else {"IfNoneMatch": "*"}
+        self._upload_id = str(self._call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
+
+    def send(self, number: int, body: IO[bytes]) -> None:
+        """Send part `number`, counted from 0."""
+        answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
+        self._tags[number] = str(answer["ETag"])
+
+    def complete(self, parts: int) -> None:
+        """Complete the upload: create the object from all parts."""
+        tags = [{"PartNumber": number + 1, "ETag": self._tags[number]} for number in range(parts)]
+        upload = {"UploadId": self._upload_id, "MultipartUpload": {"Parts": tags}}
+        self._call("complete_multipart_upload", **upload, **self._condition)
+
+    def abort(self) -> None:
+        """Abort the upload; errors of the server are ignored."""
+        with contextlib.suppress(*client_errors()):
+            self.client.abort_multipart_upload(**self.target, UploadId=self._upload_id)
+
+    def remove(self) -> None:
+        """Remove the object, if it exists."""
+        self._call("delete_object")
+
+    def _call(self, method: str, **arguments: Any) -> Any:
+        try:
+            return getattr(self.client, method)(**self.target, **arguments)
+        except client_errors() as error:
+            if self._condition and error_code_of(error) in CONFLICTS:
+                raise exists_error(self._url) from None
+            raise explain_client_error(error, self._url, doing="write") from None
+
+
+def exists_error(url: str) -> UsageError:
+    """Return the error for an object that already exists."""
+    return UsageError("the object exists already", path=printable_url(url), hint=EXISTS_HINT)

@@ -22,8 +22,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, Record, Span, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.forks import is_forked
-from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
+from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
 
@@ -109,14 +108,11 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """Facts about the file from the first response of the server.
-
-    `tail` contains the last bytes of the file, and `cached` contains bytes that an earlier run read.
-    """
+    """Facts about the file from the first response of the server."""
 
     mark: Mark
-    tail: Span
-    cached: tuple[Span, ...] = ()
+    tail: Span  # the last bytes of the file
+    cached: tuple[Span, ...] = ()  # bytes that an earlier run read
 
 
 class _Kept:
@@ -222,12 +218,8 @@ class RemoteSource:
         count_traffic(1, length)
         return data
 
-    async def read_at_async(self, offset: int, length: int) -> bytes:
-        """Return the same bytes as `read_at`, without blocking the event loop."""
-        return bytes(await self.read_view_async(offset, length))
-
     async def read_view_async(self, offset: int, length: int) -> bytes | memoryview:
-        """Return the same bytes as `read_at_async`, without a copy if one request returns all of them."""
+        """Return the same bytes as `read_view`, without blocking the event loop."""
         known = self._known
         if known is None:
             known = await asyncio.to_thread(self._first)
@@ -235,7 +227,7 @@ class RemoteSource:
         if missing == 0:
             return remembered
         if self._runs is not None:
-            return await asyncio.to_thread(self.read_at, offset, length)
+            return await asyncio.to_thread(self.read_view, offset, length)
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).data
         count_traffic(1, missing)

@@ -1,16 +1,37 @@
-"""Requests for parts of one remote file."""
+"""Requests for parts of one remote file; detection of forked processes, in which obstore does not work.
+
+obstore runs on threads that a forked child does not have: the child's first call would wait forever.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ozx.archive.remote.errors import changed_error, explain, folder_error
-from ozx.archive.remote.requests.object_store import ObjectStore
+from ozx.archive.remote.object_store import ObjectStore
 from ozx.errors import OzxError
 
 # obstore's messages if a server does not answer a suffix range as expected, for example for an empty file.
 _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
+# Filled in a child whose parent had loaded obstore, for ozx or for zarr-python's own object store.
+_FORKED: list[bool] = []
+
+
+def _note_fork() -> None:
+    if not _FORKED and any(name in sys.modules for name in ("obstore", "obstore._obstore")):
+        _FORKED.append(True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def is_forked() -> bool:
+    """Return whether this process was forked from a process that had loaded obstore."""
+    return bool(_FORKED)
 
 
 class Mark(NamedTuple):

@@ -1,4 +1,4 @@
-"""Upload of one object in parts; the object appears complete or not at all.
+"""Upload of one object in parts, or of an archive while it is written; it appears complete or not at all.
 
 Bytes are written in order. Only a local header is written a second time, when the CRC-32 of its value is known. A part
 that contains such a header is held back until then. Other parts are sent meanwhile.
@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.s3_object import S3Object, check_made, exists_error
+from ozx.archive.remote.s3 import S3Object, check_made, exists_error, was_made
 from ozx.archive.remote.urls import check_object_url
-from ozx.errors import ResourceError, UsageError
+from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
+from ozx.errors import FormatError, ResourceError, UsageError
 
 _MIB = 1 << 20
-_USUAL_PART = 16 * _MIB
+_USUAL_PART, _READ = 16 * _MIB, 8 * _MIB
 # A longer part is kept in a temporary file, because seven may exist: four are sent at a time, one is filled, and up to
 # two wait for a CRC-32.
 _IN_MEMORY = 32 * _MIB
@@ -44,7 +45,6 @@ class Upload:
         expected: int = 0,
         force: bool = False,
         options: Mapping[str, Any] | None = None,
-        part_size: int | None = None,
         mark: str | None = None,
     ) -> None:
         self.url = url
@@ -52,7 +52,7 @@ class Upload:
         check_object_url(url)
         self._client = S3Object(url, options)
         self._force = force
-        self._part_size = max(part_size or part_size_for(expected), 1)
+        self._part_size = part_size_for(expected)
         self._mark = mark or uuid.uuid4().hex
         self._has_begun = False
         self._threads = ThreadPoolExecutor(_THREADS, "ozx-upload")
@@ -119,7 +119,7 @@ class Upload:
                 self._wait(0)
                 self._client.complete(-(-self._end // self._part_size))
         except (UsageError, ResourceError):
-            if not self._is_ours():  # a lost reply: the object may be there
+            if not was_made(self._client, self._mark):  # a lost reply: the object may be there
                 raise
         check_made(self._client.find(), self._end, self._mark, self.name)
         self._threads.shutdown()
@@ -172,17 +172,37 @@ class Upload:
                 del self._sending[future]
                 future.result()
 
-    def _is_ours(self) -> bool:
-        """Return whether the object exists and was written by this upload."""
-        try:
-            found = self._client.find()
-        except ResourceError:
-            return False
-        return found is not None and found.mark == self._mark
-
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
     """Raise an error if the object at a URL already exists; `options` are the options of `Upload`."""
     check_object_url(url)
     if S3Object(url, options).find() is not None:
         raise exists_error(url)
+
+
+class UploadWriter(ArchiveWriter):
+    """Writer of one archive to an upload; the caller must finish or abort the upload."""
+
+    def __init__(self, upload: Upload) -> None:
+        super().__init__(-1)
+        self._upload = upload
+
+    def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
+        """Write one entry from blocks; send the part that contains the local header as soon as the CRC-32 is known."""
+        self._upload.hold(self.offset, LOCAL_OVERHEAD + len(name.encode("utf-8", "surrogateescape")))
+        super().add_blocks(name, size, blocks)
+        self._upload.release()
+
+    def copy(self, source: int, source_offset: int, length: int) -> None:
+        """Append bytes of another file; the caller must add the headers of the copied entries to `directory`."""
+        with open(source, "rb", closefd=False) as file:
+            file.seek(source_offset)
+            while length:
+                block = file.read(min(length, _READ))
+                if not block:
+                    raise FormatError(f"expected {length:,} more bytes; the file ends", rule="zip/changed")
+                self._append(block)
+                length -= len(block)
+
+    def _write(self, data: bytes | bytearray | memoryview, offset: int) -> None:
+        self._upload.write_at(offset, data)

@@ -46,13 +46,7 @@ def split_key_url(url: str) -> SplitResult:
 
 
 def upload_hint(url: str) -> str:
-    """Return the hint for an output at a URL to which ozx does not write.
-
-    Examples
-    --------
-    >>> upload_hint("gs://bucket/cells.ozx"), upload_hint("https://example.org/cells.ozx")
-    ('Write it on this computer, then run gcloud storage cp.', 'Write it on this computer, then upload it.')
-    """
+    """Return the hint for an output at a URL to which ozx does not write."""
     program = COPYING.get(url.partition("://")[0].lower())
     return f"Write it on this computer, then {f'run {program}' if program else 'upload it'}."
 

@@ -52,7 +52,7 @@ def write_archive(
 def _open_writer(output: int | Upload) -> ArchiveWriter:
     if isinstance(output, int):
         return ArchiveWriter(output)
-    from ozx.archive.remote.upload_writer import UploadWriter  # noqa: PLC0415 (few outputs are remote)
+    from ozx.archive.remote.upload import UploadWriter  # noqa: PLC0415 (few outputs are remote)
 
     return UploadWriter(output)
 

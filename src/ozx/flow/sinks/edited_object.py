@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from ozx.archive.byte_source import read_exactly
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.replacing.parts import Part, plan_parts
-from ozx.archive.remote.replacing.replacement import (
+from ozx.archive.remote.replacement import (
     LOOKS,
     Cost,
     OldObject,
+    Part,
     look_at,
+    plan_parts,
     predict_cost,
     replace_object,
 )

@@ -197,7 +197,7 @@ class ArchiveView:
 
     def _iter_columns(self) -> Iterator[CentralHeader]:
         from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
-        from ozx.archive.unicode_paths import find_unicode_paths  # noqa: PLC0415 (numpy)
+        from ozx.archive.extra_fields import find_unicode_paths  # noqa: PLC0415 (numpy)
 
         columns = read_columns(self.source, self.end)
         named_twice = {index for index, _ in find_unicode_paths(columns)}

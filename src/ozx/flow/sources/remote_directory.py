@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.requests.object_store import md5_of
+from ozx.archive.remote.object_store import md5_of
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part

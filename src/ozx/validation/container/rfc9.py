@@ -60,12 +60,13 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
     archives = sorted(by_content | set(facts.names.archives.tolist()))
     yield from each_entry(facts, "rfc9/not-embedded", archives, embedded)
     # RFC-9: "The ZIP64 format extension SHOULD be used, irrespective of the ZIP file size."
-    if not facts.zip64:
+    local, central = (int(extras.has_zip64.sum()) for extras in (facts.local.extras, facts.central_extras))
+    if not (facts.end.has_zip64_end or local or central):
         yield make_finding("rfc9/zip64", "no ZIP64 structure is used")
-    elif not facts.zip64.end_record:
+    elif not facts.end.has_zip64_end:
         message = (
-            f"ZIP64 fields are used in {facts.zip64.local_extras:,} local headers and {facts.zip64.central_extras:,} "
-            "headers of the central directory, but there is no ZIP64 end record"
+            f"ZIP64 fields are used in {local:,} local headers and {central:,} headers of the central directory, but "
+            "there is no ZIP64 end record"
         )
         yield make_finding("rfc9/zip64", message, severity="note")
     # RFC-9: "ZIP-level compression SHOULD be disabled in favor of Zarr-level compression codecs."

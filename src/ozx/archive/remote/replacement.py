@@ -1,4 +1,4 @@
-"""Requests that replace an S3 object by a new object with mostly the same bytes.
+"""Replacement of an S3 object by one with mostly the same bytes, which the server itself copies.
 
 See docs/decisions/0024-edit-by-url.md.
 """
@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from ozx.archive.byte_source import Run
 from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.replacing.parts import Part
-from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error
-from ozx.archive.remote.s3_object import MARK, S3Object, check_made
-from ozx.errors import ResourceError, UnsupportedError
+from ozx.archive.remote.s3 import (
+    CONFLICTS,
+    MARK,
+    S3Object,
+    check_made,
+    client_errors,
+    error_code_of,
+    explain_client_error,
+    was_made,
+)
+from ozx.errors import UnsupportedError
 
 # Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
 #
@@ -117,9 +127,104 @@ def _ask(method: Any, target: Mapping[str, str], what: str, url: str, *, drop: b
         raise explain_client_error(error, url, doing="read") from None
 
 
+# Parts of a new object: parts that ozx sends, and parts that the server copies from the old object.
+
+_MIB, _GIB = 1 << 20, 1 << 30
+# The limits of S3: the least length of a part (except the last), the greatest length of a copied range, and the largest
+# number of parts.
+LEAST_PART = 5 * _MIB
+_MOST_COPIED = 5 * _GIB
+_MOST_PARTS = 10_000
+# A shorter range is not worth the additional requests.
+_LEAST_COPIED = 8 * _MIB
+_USUAL_COPIED = _GIB
+_USUAL_SENT = 16 * _MIB
+
+
+class Part(NamedTuple):
+    """One part of a new object: runs of bytes to send, or a range of the old object to copy."""
+
+    runs: tuple[Run, ...]  # empty if the server copies
+    offset: int  # in the old object; 0 for bytes to send
+    length: int
+
+    @property
+    def old_span(self) -> tuple[int, int]:
+        """The start and the end offset of the old bytes in a sent part; both are 0 if all bytes are new."""
+        old = [run for run in self.runs if run.data is None]
+        return (old[0].offset, old[-1].offset + old[-1].length) if old else (0, 0)
+
+
+def plan_parts(runs: Sequence[Run]) -> list[Part]:
+    """Return the parts in which to upload an object that consists of the byte ranges `runs`.
+
+    The last range must be new bytes, such as the central directory. Short ranges of old bytes are sent as well, and so
+    are old bytes that fill a sent part up to the least length.
+    """
+    total = sum(run.length for run in runs)
+    longest = min(_MOST_COPIED, max(_USUAL_COPIED, -(-total // (_MOST_PARTS // 2))))
+    least, usual = _LEAST_COPIED, _USUAL_SENT
+    while len(parts := list(_iter_parts(runs, least, longest, usual))) > _MOST_PARTS:
+        least, usual = 2 * least, 2 * usual
+    return parts
+
+
+def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int, usual_sent: int) -> Iterator[Part]:
+    sent: list[Run] = []
+    length = 0  # of the runs in `sent`
+    for run in runs:
+        lacking = max(0, LEAST_PART - length) if sent else 0
+        if run.data is not None or run.length - lacking < least_copied:
+            sent.append(run)
+            length += run.length
+            continue
+        if lacking:
+            sent.append(Run(run.offset, lacking))
+        yield from _iter_sent(sent, usual_sent)
+        sent, length = [], 0
+        yield from _iter_copied(run.offset + lacking, run.length - lacking, longest)
+    yield from _iter_sent(sent, usual_sent)
+
+
+def _iter_sent(runs: list[Run], usual: int) -> Iterator[Part]:
+    """Divide the byte ranges `runs` into parts to send, of almost equal length; yield no part for an empty list.
+
+    A part has at least `usual` bytes and less than twice as many, unless all ranges together have fewer bytes.
+    """
+    left = sum(run.length for run in runs)
+    count = max(1, left // usual) if runs else 0
+    pending = runs[::-1]
+    for number in range(count):
+        length = room = left // (count - number)
+        taken = []
+        while pending and room:
+            run = pending.pop()
+            if run.length > room:
+                first, rest = _cut(run, room)
+                pending.append(rest)
+                run = first
+            taken.append(run)
+            room -= run.length
+        left -= length
+        yield Part(tuple(taken), 0, length)
+
+
+def _cut(run: Run, length: int) -> tuple[Run, Run]:
+    if run.data is None:
+        return Run(run.offset, length), Run(run.offset + length, run.length - length)
+    return Run.of(run.data[:length]), Run.of(run.data[length:])
+
+
+def _iter_copied(offset: int, length: int, longest: int) -> Iterator[Part]:
+    count = -(-length // longest)
+    for number in range(count):
+        size = length // (count - number)
+        yield Part((), offset, size)
+        offset, length = offset + size, length - size
+
+
 _THREADS = 8
 _LONGEST_PAUSE = 10.0
-_CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
 
 #: A function that returns bytes of the old object, given their offset and length.
@@ -186,9 +291,7 @@ def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, b
 
 
 def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
-    """Replace an object by a new object with the given parts and the same properties.
-
-    If the object has changed meanwhile, raise an error instead.
+    """Replace an object by a new object with the given parts and the same properties, unless it has changed meanwhile.
 
     After an error or an interrupt, the old object still exists, and the upload is aborted.
     """
@@ -223,17 +326,10 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
         raise explain_client_error(error, old.url, doing="write") from None
     try:
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
-            futures = [
-                threads.submit(_make_part, old, upload, number, part, read) for number, part in enumerate(parts, 1)
-            ]
-            try:
-                tags = [future.result() for future in futures]
-            except BaseException:
-                threads.shutdown(cancel_futures=True)
-                raise
+            make = partial(_make_part, old, upload, read)
+            made = list(threads.map(make, count(1), parts))  # after an error, `map` cancels the others
         since = _check_unchanged(old)
-        listed = [{"PartNumber": number, "ETag": tag} for number, tag in enumerate(tags, 1)]
-        arguments = {"UploadId": upload, "MultipartUpload": {"Parts": listed}, "IfMatch": old.tag}
+        arguments = {"UploadId": upload, "MultipartUpload": {"Parts": made}, "IfMatch": old.tag}
         try:
             client.complete_multipart_upload(**target, **arguments)
         except client_errors() as error:
@@ -245,17 +341,18 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
     return since
 
 
-def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadAt) -> str:
-    """Send a part, or let the server copy it; return the ETag of the part."""
+def _make_part(old: OldObject, upload: str, read: ReadAt, number: int, part: Part) -> dict[str, Any]:
+    """Send a part, or let the server copy it; return its number and its ETag, as the last request names them."""
     arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
         if part.runs:
-            return str(old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))["ETag"])
+            answer = old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))
+            return {"PartNumber": number, "ETag": str(answer["ETag"])}
         span = f"bytes={part.offset}-{part.offset + part.length - 1}"
         answer = old.object.client.upload_part_copy(
             **arguments, CopySource=old.object.target, CopySourceRange=span, CopySourceIfMatch=old.tag
         )
-        return str(answer["CopyPartResult"]["ETag"])
+        return {"PartNumber": number, "ETag": str(answer["CopyPartResult"]["ETag"])}
     except client_errors() as error:
         raise _explain(old, error, is_copy=not part.runs) from None
 
@@ -271,7 +368,7 @@ def _bytes_of(part: Part, read: ReadAt) -> bytes:
 
 def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exception:
     code = error_code_of(error)
-    if code in _CHANGED:
+    if code in CONFLICTS:
         return changed_error(printable_url(old.url), old.size, old.size)
     if is_copy and code in _NO_COPIES:
         return UnsupportedError(
@@ -299,8 +396,5 @@ def _check_unchanged(old: OldObject) -> float:
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
     """Raise the error of an upload's last request; do nothing if the new object exists and only the reply was lost."""
-    with contextlib.suppress(ResourceError):
-        found = old.object.find()
-        if found is not None and found.mark == mark:
-            return
-    raise _explain(old, error, is_copy=False) from None
+    if not was_made(old.object, mark):
+        raise _explain(old, error, is_copy=False) from None

@@ -14,8 +14,8 @@ from urllib.parse import quote, urlsplit
 from ozx.archive.remote.access import allows_http
 from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
-from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
-from ozx.archive.remote.requests.retries import Retries, ask_headers, ask_retry_after
+from ozx.archive.remote.errors import explain_options, printable_url
+from ozx.archive.remote.retries import Retries, ask_headers, ask_retry_after
 from ozx.errors import ResourceError
 from ozx.extras import install_hint
 
@@ -97,13 +97,7 @@ _KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE")
 
 
 def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return obstore's options for the AWS profile named in ``AWS_PROFILE``, or else for the default profile.
-
-    Examples
-    --------
-    >>> profile_options({"skip_signature": True})
-    {}
-    """
+    """Return obstore's options for the AWS profile named in ``AWS_PROFILE``, or else for the default profile."""
     named = os.environ.get("AWS_PROFILE")
     if any(options.get(key) for key in _KEYS) or any(map(os.environ.get, _KEY_VARIABLES)):
         return {}
@@ -167,7 +161,8 @@ class ObjectStore:
             import obstore  # noqa: PLC0415 (an extra)
             import obstore.exceptions  # noqa: PLC0415
         except ImportError as error:
-            raise missing_extra(self.name, error) from None
+            message = f"reading from a URL needs the package obstore: {error}"
+            raise ResourceError(message, path=self.name, hint=install_hint("remote")) from None
         self.module: Any = obstore
         #: The types of the errors that obstore raises; FileNotFoundError stands for 404.
         self.failures: tuple[type[Exception], ...] = (obstore.exceptions.BaseError, OSError)

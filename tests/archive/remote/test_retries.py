@@ -17,7 +17,7 @@ import ozx
 from ozx.archive.remote import deadline as deadlines
 from ozx.archive.remote.access import current_deadline
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.requests.retries import ask_retry_after, parse_retry_after
+from ozx.archive.remote.retries import ask_retry_after, parse_retry_after
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import ResourceError, UsageError
 
@@ -47,9 +47,9 @@ def test_retry_after_holds_for_all_requests(proxy):
     proxy.times.clear()
 
     async def read_all():
-        first = asyncio.ensure_future(source.read_at_async(0, 10))
+        first = asyncio.ensure_future(source.read_view_async(0, 10))
         await asyncio.sleep(0.3)
-        return await asyncio.gather(first, *(source.read_at_async(start, 10) for start in range(0, 80, 10)))
+        return await asyncio.gather(first, *(source.read_view_async(start, 10) for start in range(0, 80, 10)))
 
     assert len(asyncio.run(read_all())) == 9
     # The first request, the question, then nothing for the time that the server gave.
@@ -139,7 +139,7 @@ class TestTimeout:
     def test_an_asynchronous_read(self, proxy, monkeypatch):
         with ozx.storage_options(timeout=60):
             source = RemoteSource(f"{proxy.url}/cells.ozx")
-            assert asyncio.run(source.read_at_async(0, 4)) == b"PK\x03\x04"
+            assert asyncio.run(source.read_view_async(0, 4)) == b"PK\x03\x04"
             proxy.faults = [Fault.stall(20)]
             ends = current_deadline().end - 0.3
             start = time.monotonic()
@@ -147,7 +147,7 @@ class TestTimeout:
             monkeypatch.setattr(deadlines, "time", clock)  # of the minute, 0.3 s are left
             begun = time.monotonic()
             with pytest.raises(ResourceError, match="2 requests received 1,048,580 bytes"):
-                asyncio.run(source.read_at_async(0, 4))
+                asyncio.run(source.read_view_async(0, 4))
             assert time.monotonic() - begun < 10
 
     def test_pauses_between_attempts(self, proxy):

@@ -121,10 +121,7 @@ class Retries:
         return self._not_before - time.monotonic()
 
     def _sleep(self, seconds: float) -> float:
-        """Wait for the given number of seconds, and return this number.
-
-        If the caller's deadline comes earlier, raise its error at the deadline.
-        """
+        """Wait for this number of seconds, and return it; raise the error of the deadline if this comes earlier."""
         if seconds <= 0:
             return 0.0
         if self._deadline is not None and seconds >= self._deadline.left():
@@ -151,10 +148,7 @@ class Retries:
         return None if self._deadline is not None and pause >= self._deadline.left() else pause
 
     def _wait_as_told(self) -> bool:
-        """Ask the server how long to wait, unless its last answer is still valid.
-
-        Return whether the server named a time.
-        """
+        """Ask the server how long to wait, unless its last answer is still valid; return whether it named a time."""
         with self._lock:
             if self._rest() > 0:
                 return True
@@ -197,11 +191,8 @@ def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float
 
 
 def ask_retry_after(url: str) -> float | None:
-    """Request one byte, and return the number of seconds that the server asks to wait, or None.
-
-    obstore does not return the headers of failed requests, so this function makes a second request. If the server is
-    ready again, return None.
-    """
+    """Request one byte, and return the number of seconds that the server asks to wait; None if it does not."""
+    # obstore does not return the headers of failed requests, so this is a second request.
     code, headers = ask_headers(url)
     return parse_retry_after(headers.get("Retry-After")) if code in (429, 503) else None
 
@@ -220,10 +211,7 @@ def ask_headers(url: str) -> tuple[int, Mapping[str, str]]:
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request for the first byte of a URL.
-
-    The user and the password in the URL are sent as a header, as obstore sends them.
-    """
+    """Return a request for the first byte of a URL; user and password are sent as a header, as obstore sends them."""
     parts = urlsplit(url)
     headers = {"Range": "bytes=0-0"}
     if "@" in parts.netloc:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.archive.byte_source import Run
-from ozx.archive.remote.replacing.parts import LEAST_PART, Part, plan_parts
+from ozx.archive.remote.replacement import LEAST_PART, Part, plan_parts
 
 MIB, GIB = 1 << 20, 1 << 30
 NEW = bytes(3 * MIB)

@@ -8,7 +8,7 @@ from folder_server import serving_folder
 from hierarchies import FIXTURES, tree
 
 import ozx
-from ozx.archive.remote.requests.object_store import ETags, md5_of
+from ozx.archive.remote.object_store import ETags, md5_of
 from ozx.errors import ResourceError
 
 IMAGE = FIXTURES / "image.ome.zarr"
