@@ -4,7 +4,8 @@ import pytest
 from tiffs import ome_image, ome_xml
 
 from ozx.errors import FormatError
-from ozx.images.description import ChannelDescription, PixelSize
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.images.description import PixelSize
 from ozx.images.ome_xml.parsing import parse_ome_xml, parse_xml
 
 
@@ -43,23 +44,23 @@ def test_sizes(attributes, sizes):
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
-        ("", ChannelDescription()),
-        ('Name="DAPI"', ChannelDescription("DAPI")),
-        ('Fluor="GFP"', ChannelDescription("GFP")),
-        ('Name="DAPI" Fluor="GFP"', ChannelDescription("DAPI")),
+        ("", ShownChannel()),
+        ('Name="DAPI"', ShownChannel("DAPI")),
+        ('Fluor="GFP"', ShownChannel("GFP")),
+        ('Name="DAPI" Fluor="GFP"', ShownChannel("DAPI")),
         # OME-XML 2016-06, "Color": -1 is solid white, -16776961 solid red.
-        ('Color="-1"', ChannelDescription(color="FFFFFF")),
-        ('Color="-16776961"', ChannelDescription(color="FF0000")),
-        ('Color="16711935"', ChannelDescription(color="00FF00")),
-        ('Color="65535"', ChannelDescription(color="0000FF")),
-        ('Color="-2147483648"', ChannelDescription(color="800000")),
-        ('Color="4278190335"', ChannelDescription(color="FF0000")),
-        ('Color="99999999999"', ChannelDescription()),
-        ('Color="red"', ChannelDescription()),
-        ('Name="Ch 1" Fluor="Cy5"', ChannelDescription("Ch 1", "FF00FF")),
-        ('EmissionWavelength="461"', ChannelDescription(emission=461.0)),
-        ('EmissionWavelength="0.5" EmissionWavelengthUnit="\u00b5m"', ChannelDescription(emission=500.0)),
-        ('EmissionWavelength="5" EmissionWavelengthUnit="pixel"', ChannelDescription()),
+        ('Color="-1"', ShownChannel(color="FFFFFF")),
+        ('Color="-16776961"', ShownChannel(color="FF0000")),
+        ('Color="16711935"', ShownChannel(color="00FF00")),
+        ('Color="65535"', ShownChannel(color="0000FF")),
+        ('Color="-2147483648"', ShownChannel(color="800000")),
+        ('Color="4278190335"', ShownChannel(color="FF0000")),
+        ('Color="99999999999"', ShownChannel()),
+        ('Color="red"', ShownChannel()),
+        ('Name="Ch 1" Fluor="Cy5"', ShownChannel("Ch 1", "FF00FF")),
+        ('EmissionWavelength="461"', ShownChannel(emission=461.0)),
+        ('EmissionWavelength="0.5" EmissionWavelengthUnit="\u00b5m"', ShownChannel(emission=500.0)),
+        ('EmissionWavelength="5" EmissionWavelengthUnit="pixel"', ShownChannel()),
     ],
 )
 def test_channels(attributes, expected):

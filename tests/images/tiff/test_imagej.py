@@ -5,8 +5,8 @@ import pytest
 import tifffile
 from tiffs import pixels, write_imagej
 
-from ozx.hierarchy.ome.colors import Window
-from ozx.images.description import ChannelDescription, PixelSize
+from ozx.hierarchy.ome.colors import ShownChannel, Window
+from ozx.images.description import PixelSize
 from ozx.images.tiff.opening import open_tiff
 
 RAMP = np.arange(256, dtype="uint8")
@@ -56,8 +56,8 @@ def test_what_imagej_says(tmp_path):
         "x": PixelSize(0.5, "micrometer"),
     }
     assert image.channels == (
-        ChannelDescription(None, "FF0000", window=Window(10.0, 200.0, None, None)),
-        ChannelDescription(None, "00FFFF", window=Window(5.0, 50.0, None, None)),
+        ShownChannel(None, "FF0000", window=Window(10.0, 200.0, None, None)),
+        ShownChannel(None, "00FFFF", window=Window(5.0, 50.0, None, None)),
     )
 
 

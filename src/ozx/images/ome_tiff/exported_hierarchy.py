@@ -13,7 +13,7 @@ from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
+from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
 from ozx.hierarchy.subset.region import LevelChoice
@@ -101,8 +101,7 @@ def _take_images(
         notes.append(describe_scene(root.scene))
     for path in list_images(start):
         full = join_path(start.path, path)
-        found = nodes.find(path)
-        if not isinstance(found, zarr.Group):
+        if not isinstance(nodes.find(path), zarr.Group):
             notes.append(f"{full}: an image is listed here, but does not exist")
             continue
         view = view_image(start, path)
@@ -113,7 +112,7 @@ def _take_images(
             notes.append(
                 f"{full or 'the root'}: only the first of {len(ome.multiscales)} images in one group is exported"
             )
-        image = take_image(view, full, choice, _emissions(found))
+        image = take_image(view, full, choice)
         notes += image.notes
         yield image
     if counts:
@@ -121,14 +120,6 @@ def _take_images(
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
-
-
-def _emissions(group: zarr.Group) -> dict[int, float]:
-    """Return emission wavelengths by channel number, from a field of ``omero`` that OMERO and ozx write."""
-    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
-    channels = as_list(as_object(ome.get("omero")).get("channels"))
-    found = {number: as_numbers([as_object(item).get("emissionWave")]) for number, item in enumerate(channels)}
-    return {number: value[0] for number, value in found.items() if value is not None and value[0] > 0}
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:

@@ -15,10 +15,9 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ozx.errors import FormatError, shortened
-from ozx.hierarchy.ome.colors import dye_color
+from ozx.hierarchy.ome.colors import ShownChannel, dye_color
 from ozx.hierarchy.ome.model import row_name
 from ozx.images.description import (
-    ChannelDescription,
     ImageDescription,
     PixelSize,
     PlateDescription,
@@ -203,7 +202,7 @@ def _parse_image(element: Element) -> OmeImage:
         value = _quantity(pixels, f"PhysicalSize{axis.upper()}")
         if value is not None:
             sizes[axis] = convert_length(value, pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm"))
-    channels: list[ChannelDescription] = []
+    channels: list[ShownChannel] = []
     for channel in pixels.findall("Channel"):
         channels += _parse_channel(channel, pixels.get("Type", "").lower())
     return OmeImage(
@@ -219,7 +218,7 @@ def _parse_image(element: Element) -> OmeImage:
     )
 
 
-def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription]:
+def _parse_channel(element: Element, pixel_type: str) -> list[ShownChannel]:
     """Return the channels of one ``Channel`` element: one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
     name = element.get("Name") or element.get("Fluor") or None
@@ -233,8 +232,7 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription
     color = _parse_color(element.get("Color"))
     if color is None and element.get("Name") and dye_color(name) is None:
         color = dye_color(element.get("Fluor"))
-    described = ChannelDescription(name, color, emission)
-    return [described] * min(samples, _MANY)
+    return [ShownChannel(name, color, emission=emission)] * min(samples, _MANY)
 
 
 def _nanometers(size: PixelSize) -> float | None:

@@ -44,12 +44,11 @@ def complete_channels(
     """
     if count > _MOST_CHANNELS:
         raise UnsupportedError(f"expected at most {_MOST_CHANNELS:,} channels; found {count:,}")
-    unknown = ShownChannel(None, None, True, None)
-    known = [*described[:count], *[unknown] * (count - len(described))]
+    known = [*described[:count], *[ShownChannel()] * (count - len(described))]
     if not described and count in (3, 4) and dtype == np.uint8:
         whole = Window(0.0, 255.0, 0.0, 255.0)
         known = [ShownChannel(label, color, True, whole) for label, color in RGBA[:3]]
-        known += [replace(unknown, active=False)] * (count - 3)
+        known += [ShownChannel(active=False)] * (count - 3)
     shown = [number for number, channel in enumerate(known) if channel.active] or [0]
     shown = shown[: 1 if is_gray else _MOST_SHOWN]
     return [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ozx.hierarchy.json.reading import Document, dump_document
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import Window
+from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -25,7 +25,7 @@ from ozx.images.writing.array_image import (
     units_by_axis,
 )
 from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, describe_image, group_document
-from ozx.images.writing.new_image import NewChannel, NewHierarchy
+from ozx.images.writing.new_image import NewHierarchy
 
 #: A length that no image reaches; it stands for an unknown length.
 ENDLESS = 1 << 36
@@ -156,9 +156,9 @@ class StreamDocuments:
             self._planned.arrays[array] = relayout_document(self._planned.arrays[array], tuple(shards))
 
 
-def _joined(old: NewChannel, new: NewChannel) -> NewChannel:
+def _joined(old: ShownChannel, new: ShownChannel) -> ShownChannel:
     """Return a channel with a new description; missing values are taken from the old description."""
-    return NewChannel(
+    return ShownChannel(
         old.label if new.label is None else new.label,
         old.color if new.color is None else new.color,
         new.active,

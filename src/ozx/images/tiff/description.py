@@ -13,9 +13,9 @@ import numpy as np
 from ozx.errors import FormatError, shortened
 from ozx.flow.sources.location import Location, format_location
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.colors import Window
+from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.images.description import ChannelDescription, ImageDescription, PixelSize, describe_samples
+from ozx.images.description import ImageDescription, PixelSize, describe_samples
 from ozx.images.ome_xml.parsing import parse_xml
 from ozx.images.ome_xml.units import convert_length, convert_time
 from ozx.images.tiff.source import TiffSource
@@ -86,7 +86,7 @@ def _number(metadata: Mapping[str, Any], key: str, notes: list[str]) -> float | 
     return number if math.isfinite(number) else None
 
 
-def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ChannelDescription, ...]:
+def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ShownChannel, ...]:
     count = metadata.get("channels")
     count = count if type(count) is int and 0 < count <= _MOST_CHANNELS else 1
     is_composite = metadata.get("mode") in ("composite", "color")
@@ -103,11 +103,11 @@ def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ChannelDes
         color, is_inverted = _color(table, number, notes)
         inverted += [number] if is_inverted else []
         window = _window(ranges[2 * number : 2 * number + 2], number, notes)
-        channels.append(ChannelDescription(names[number], color, window=window))
+        channels.append(ShownChannel(names[number], color, window=window))
     if inverted:
         which = f"channel{'s' if len(inverted) > 1 else ''} {', '.join(map(str, inverted))}"
         notes.append(f"ImageJ shows the {which} inverted; this is left out")
-    is_known = any(channel != ChannelDescription() for channel in channels)
+    is_known = any(channel != ShownChannel() for channel in channels)
     return tuple(channels) if is_known else ()
 
 
@@ -188,7 +188,7 @@ def _sizes_of_tags(page: TiffPage) -> dict[str, PixelSize]:
     return {axis: sizes[axis] for axis in "yx"}
 
 
-def _samples(page: TiffPage) -> tuple[ChannelDescription, ...]:
+def _samples(page: TiffPage) -> tuple[ShownChannel, ...]:
     samples = page.shaped[0] * page.shaped[4]
     if int(page.photometric) not in (_RGB, _YCBCR) or samples not in (3, 4):
         return ()
@@ -220,7 +220,7 @@ def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> I
             root = parse_xml(page.aspage().description if page is not None else "", "the description of a page")
         except (FormatError, ValueError) as error:
             notes.append(f"the name and color of channel {number} are left out: {error}")
-            channels.append(ChannelDescription())
+            channels.append(ShownChannel())
             continue
         text = (root.findtext("Color") or "").strip()
         try:
@@ -230,7 +230,7 @@ def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> I
         if text and len(parts) != _COLORS:
             notes.append(f"the color of channel {number} is left out: expected three numbers; got {shortened(text)!r}")
         color = "".join(f"{part:02X}" for part in parts) if len(parts) == _COLORS else None
-        channels.append(ChannelDescription(root.findtext("Name") or root.findtext("Biomarker"), color))
+        channels.append(ShownChannel(root.findtext("Name") or root.findtext("Biomarker"), color))
     return replace(description, channels=tuple(channels), notes=(*description.notes, *notes))
 
 

@@ -11,16 +11,15 @@ import numpy as np
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
 from ozx.images.tiff.description import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
 from ozx.images.tiff.opening import TiffImages
 from ozx.images.tiff.source import TiffSource
 from ozx.images.writing.new_image import (
     LABEL_KINDS,
-    NewChannel,
     NewHierarchy,
     NewImage,
     NewLevel,
@@ -196,7 +195,7 @@ def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[
 
 def _channels(
     description: ImageDescription, dtype: np.dtype[Any], count: int, edits: Edits | None
-) -> tuple[NewChannel, ...]:
+) -> tuple[ShownChannel, ...]:
     for what, values in (
         ("channel names", None if edits is None else edits.channel_names),
         ("colors", None if edits is None else edits.colors),
@@ -205,14 +204,13 @@ def _channels(
             raise UsageError(f"expected {count} {what}, one per channel; got {len(values)}")
     names = [None] * count if edits is None or edits.channel_names is None else edits.channel_names
     colors = [None] * count if edits is None or edits.colors is None else edits.colors
-    known = [*description.channels[:count], *[ChannelDescription()] * (count - len(description.channels))]
+    known = [*description.channels[:count], *[ShownChannel()] * (count - len(description.channels))]
     return tuple(
-        NewChannel(
-            label=name or channel.name,
+        replace(
+            channel,
+            label=name or channel.label,
             color=color or channel.color,
-            active=channel.is_shown,
             window=_window(channel.window, dtype),
-            emission=channel.emission,
         )
         for channel, name, color in zip(known, names, colors, strict=True)
     )

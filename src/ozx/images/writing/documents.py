@@ -11,11 +11,11 @@ import numpy as np
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, Window, default_color
+from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.writing.array_layout import NewArray, lay_out
-from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, PyramidLevel, plan_pyramid
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel, plan_pyramid
 
 # The ``zarr.json`` documents of new groups and images (OME-Zarr 0.5).
 
@@ -83,7 +83,7 @@ def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
 def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
     # vizarr and others fail on a channel without one of these keys, and on planes outside the image.
     count, dtype = image.channel_count, image.levels[0].source.dtype
-    given = [*image.channels[:count], *[NewChannel()] * (count - len(image.channels))]
+    given = [*image.channels[:count], *[ShownChannel()] * (count - len(image.channels))]
     channels = [
         _describe_channel(channel, number, count, _limited(channel.window or windows[number], dtype))
         for number, channel in enumerate(given)
@@ -105,7 +105,7 @@ def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
     )
 
 
-def _describe_channel(channel: NewChannel, number: int, count: int, window: Window) -> dict[str, Any]:
+def _describe_channel(channel: ShownChannel, number: int, count: int, window: Window) -> dict[str, Any]:
     described: dict[str, Any] = {
         "active": channel.active,
         "color": channel.color or default_color(number, count, channel.label, channel.emission),

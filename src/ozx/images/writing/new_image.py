@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
@@ -133,17 +133,6 @@ class NewLevel:
         return replace(self, source=MaskSource(self.source)) if self.source.dtype.kind == "b" else self
 
 
-@dataclass(frozen=True, slots=True)
-class NewChannel:
-    """Name and display settings of a new channel."""
-
-    label: str | None = None  # its name; None for its number
-    color: str | None = None  # six hexadecimal digits, RRGGBB; None to choose
-    active: bool = True  # whether it is shown at first
-    window: Window | None = None  # its contrast; None for a range of nearly all its pixels
-    emission: float | None = None  # emission wavelength, in nanometers
-
-
 @dataclass(frozen=True)
 class NewImage:
     """A new image, or a label image if `label` is given."""
@@ -151,7 +140,9 @@ class NewImage:
     name: str  # its name
     axes: tuple[Axis, ...]  # its axes, in OME order: time, channel, then space
     levels: tuple[NewLevel, ...]  # the given levels, full resolution first; their sources have the names of `axes`
-    channels: tuple[NewChannel, ...] = ()  # its channels in order; missing ones are generated
+    # Its channels in order. A missing one, or what one lacks, is made: its number as label, a colour, and a window with
+    # nearly all of its pixels.
+    channels: tuple[ShownChannel, ...] = ()
     label: LabelDisplay | None = None  # the display of labels; None for images
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)  # options of the lower levels to compute
     labels: Mapping[str, NewImage] = field(default_factory=dict)  # its label images by name

@@ -15,12 +15,11 @@ from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.images import level_factor
-from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.images.block_checks import with_checked_blocks
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.hierarchy_writing import write_hierarchy
-from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel, PyramidChoice
+from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel, PyramidChoice
 from ozx.integrations.napari.layers import Layer, parse_layer, place_levels
 from ozx.integrations.napari.reading import LayerData, with_way_out
 
@@ -182,7 +181,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
                 f"{first.name!r} and {other.name!r} have different scales, translations, units or names of dimensions",
                 hint=_ONE_BY_ONE,
             )
-    channels = tuple(_channel(channel) for layer in layers for channel in layer.channels)
+    channels = tuple(channel for layer in layers for channel in layer.channels)
     parts = [part for layer in layers for part in layer.parts]
     if len(parts) == 1:
         levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
@@ -206,10 +205,6 @@ def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], tran
 
 def _names(axes: Sequence[Axis]) -> tuple[str, ...]:
     return tuple(str(axis.name) for axis in axes)
-
-
-def _channel(shown: ShownChannel) -> NewChannel:
-    return NewChannel(shown.label, shown.color, shown.active, shown.window)
 
 
 def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
