@@ -33,13 +33,14 @@ class ImageDescription:
 class WellDescription:
     """A well: its row and column, counted from 0, and the numbers of the images that are its fields of view.
 
-    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None.
+    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None. If the
+    plate has no acquisitions, it is empty.
     """
 
     row: int
     column: int
     fields: tuple[int, ...]
-    acquisitions: tuple[int | None, ...]
+    acquisitions: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from numpy.typing import DTypeLike
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import row_name
+from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.streaming.frames import whole_number
 from ozx.images.writing.array_image import describe_array, given_channels
-from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, PyramidChoice, plate_of, series_of
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, plate_of, series_of
 
 if TYPE_CHECKING:
     from ozx.images.streaming.streamed_image import StreamedImage
@@ -186,15 +187,13 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
         places.append((parts[0], parts[1], int(count)))
     rows = _all_rows([row for row, _, _ in places], None if plate_shape is None else plate_shape[0])
     columns = _all_columns([column for _, column, _ in places], None if plate_shape is None else plate_shape[1])
-    wells = [
-        NewWell(
-            rows.index(row),
-            columns.index(column),
-            tuple(replace(image, name=f"{row}/{column}/{number}") for number in range(count)),
-        )
-        for row, column, count in places
-    ]
-    return plate_of(NewPlate(image.name, rows, columns, tuple(wells)))
+    wells: list[WellDescription] = []
+    images: dict[int, NewImage] = {}
+    for row, column, count in places:
+        numbers = tuple(range(len(images), len(images) + count))
+        wells.append(WellDescription(rows.index(row), columns.index(column), numbers))
+        images |= {n: replace(image, name=f"{row}/{column}/{place}") for place, n in enumerate(numbers)}
+    return plate_of(PlateDescription(image.name, rows, columns, tuple(wells)), images)
 
 
 def _all_rows(used: Sequence[str], count: int | None) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,8 +22,6 @@ from ozx.images.writing.new_image import (
     NewHierarchy,
     NewImage,
     NewLevel,
-    NewPlate,
-    NewWell,
     PyramidChoice,
     plate_of,
     series_of,
@@ -74,7 +71,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
     if found.ome_xml is not None and options.keep_ome_xml:
         files[_ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     if found.plate is not None and is_plate:
-        hierarchy = plate_of(_new_plate(found, found.plate, images, options, notes), files)
+        hierarchy = plate_of(_named_plate(found, found.plate, options, notes), images, files)
     elif len(images) > 1:
         hierarchy = series_of(list(images.values()), files)
     else:
@@ -223,18 +220,11 @@ def _window(window: Window | None, dtype: np.dtype[Any]) -> Window | None:
     return Window(window.start, window.end, float(limits.min), float(limits.max))
 
 
-def _new_plate(
-    found: TiffImages,
-    plate: PlateDescription,
-    images: Mapping[int, NewImage],
-    options: HierarchyOptions,
-    notes: ImageNotes,
-) -> NewPlate:
-    wells = [
-        NewWell(well.row, well.column, tuple(images[number] for number in well.fields), well.acquisitions)
-        for well in plate.wells
-    ]
-    outside = len(images) - len({number for well in plate.wells for number in well.fields})
+def _named_plate(
+    found: TiffImages, plate: PlateDescription, options: HierarchyOptions, notes: ImageNotes
+) -> PlateDescription:
+    """Return the plate with a name; add a note about the images outside of it."""
+    outside = len(found.images) - len({number for well in plate.wells for number in well.fields})
     if outside:
         notes.add(
             None,
@@ -243,22 +233,4 @@ def _new_plate(
     name = plate.name or stem_of(found.path)
     if options.edits is not None and options.edits.name is not None:
         name = options.edits.name
-    return NewPlate(name, plate.rows, plate.columns, tuple(wells), tuple(_acquisitions(plate)))
-
-
-def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
-    """Return the acquisitions of a plate in the form of OME-Zarr 0.5 "plate" metadata."""
-    described = []
-    for number, (name, start, end) in enumerate(plate.acquisitions):
-        item: dict[str, Any] = {"id": number}
-        if name is not None:
-            item["name"] = name
-        if start is not None:
-            item["starttime"] = start
-        if end is not None:
-            item["endtime"] = end
-        most = max((well.acquisitions.count(number) for well in plate.wells), default=0)
-        if most:
-            item["maximumfieldcount"] = most
-        described.append(item)
-    return described
+    return replace(plate, name=name)

@@ -10,6 +10,7 @@ from typing import Any
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Axis
+from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
@@ -171,27 +172,6 @@ class NewHierarchy:
     version: str = "0.5"  # the OME-Zarr version to write: 0.5 or 0.6
 
 
-@dataclass(frozen=True)
-class NewWell:
-    """A new well: its row and column, its fields of view, and the acquisition of each field if known."""
-
-    row: int
-    column: int
-    fields: tuple[NewImage, ...]
-    acquisitions: tuple[int | None, ...] = ()
-
-
-@dataclass(frozen=True)
-class NewPlate:
-    """A new plate: names of rows and columns, wells, and acquisitions in the form of OME-Zarr."""
-
-    name: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    wells: tuple[NewWell, ...]
-    acquisitions: tuple[Mapping[str, Any], ...] = ()
-
-
 def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = None) -> NewHierarchy:
     """Return a hierarchy with several images as a series; the path of each image is its number.
 
@@ -205,8 +185,10 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
     return NewHierarchy(named, groups, dict(files or {}))
 
 
-def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHierarchy:
-    """Return a hierarchy with a plate; the path of each field is ``ROW/COLUMN/NUMBER``.
+def plate_of(
+    plate: PlateDescription, images: Mapping[int, NewImage], files: Mapping[str, bytes] | None = None
+) -> NewHierarchy:
+    """Return a hierarchy with a plate and those of `images` that it names; each has the path ``ROW/COLUMN/NUMBER``.
 
     OME-Zarr 0.5, "plate" and "well" metadata.
     """
@@ -221,11 +203,8 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
         "version": "0.5",
     }
     if plate.acquisitions:
-        described["acquisitions"] = [
-            {"maximumfieldcount": _most_fields(plate, acquisition.get("id")), **acquisition}
-            for acquisition in plate.acquisitions
-        ]
-    images: dict[str, NewImage] = {}
+        described["acquisitions"] = [_describe_acquisition(plate, number) for number in range(len(plate.acquisitions))]
+    fields_of_view: dict[str, NewImage] = {}
     groups: dict[str, Mapping[str, Any]] = {"": {"plate": described}}
     for well in plate.wells:
         path = _well_path(plate, well)
@@ -234,13 +213,16 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
             if acquisition is not None:
                 item["acquisition"] = acquisition
         groups[path] = {"well": {"images": fields, "version": "0.5"}}
-        images |= {f"{path}/{number}": image for number, image in enumerate(well.fields)}
-    return NewHierarchy(images, groups, dict(files or {}))
+        fields_of_view |= {f"{path}/{place}": images[number] for place, number in enumerate(well.fields)}
+    return NewHierarchy(fields_of_view, groups, dict(files or {}))
 
 
-def _most_fields(plate: NewPlate, acquisition: int | None) -> int:
-    return max((well.acquisitions.count(acquisition) for well in plate.wells), default=0)
+def _describe_acquisition(plate: PlateDescription, number: int) -> dict[str, Any]:
+    """Return an acquisition in the form of OME-Zarr 0.5 "plate" metadata."""
+    most = max((well.acquisitions.count(number) for well in plate.wells), default=0)
+    known = zip(("name", "starttime", "endtime"), plate.acquisitions[number], strict=True)
+    return {"maximumfieldcount": most, "id": number} | {key: value for key, value in known if value is not None}
 
 
-def _well_path(plate: NewPlate, well: NewWell) -> str:
+def _well_path(plate: PlateDescription, well: WellDescription) -> str:
     return f"{plate.rows[well.row]}/{plate.columns[well.column]}"
