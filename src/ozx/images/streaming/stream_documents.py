@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ozx.hierarchy.json.reading import Document, dump_document
@@ -15,7 +16,6 @@ from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.images.pixel_source import PixelSource, Region
 from ozx.images.writing.array_image import (
     ChannelLike,
     describe_array,
@@ -31,15 +31,9 @@ from ozx.images.writing.new_image import NewHierarchy
 ENDLESS = 1 << 36
 
 
-@dataclass(frozen=True, slots=True)
-class GivenMetadata:
-    """Image metadata that is set after a stream has begun; None keeps the current value."""
-
-    axes: tuple[str, ...]  # the names of axes in the order of acquisition
-    channels: Sequence[ChannelLike] | None = None  # as for `ozx.stream`
-    scale: Sequence[float] | Mapping[str, float] | None = None
-    unit: str | Mapping[str, str] | None = None
-    name: str | None = None
+def blank_array(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of the shape and type of an image whose pixels come later; it takes no memory."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
 
 
 class StreamDocuments:
@@ -62,31 +56,43 @@ class StreamDocuments:
             if growing in level.halved:
                 length = -(-length // 2)
             levels.append(replace(level, shape=_resized(level.shape, growing, length)))
-        full = replace(planned.image.levels[0], source=_Resized(planned.image.levels[0].source, levels[0].shape))
-        return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
+        return replace(planned, levels=tuple(levels))
 
-    def described(self, path: str, given: GivenMetadata) -> PlannedImage:
-        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values."""
+    def described(
+        self,
+        path: str,
+        order: Sequence[str],
+        *,
+        channels: Sequence[ChannelLike] | None,
+        scale: Sequence[float] | Mapping[str, float] | None,
+        unit: str | Mapping[str, str] | None,
+        name: str | None,
+    ) -> PlannedImage:
+        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
+
+        `order`: the names of the axes in the order of acquisition, which is that of `scale`.
+        """
         planned = self._planned.images[path]
         image, full = planned.image, planned.image.levels[0]
         names = [str(axis.name) for axis in image.axes]
-        scale = dict(zip(names, full.scale, strict=True)) | sizes_by_axis(given.scale, given.axes)
-        units = {name: axis.unit for name, axis in zip(names, image.axes, strict=True) if axis.unit is not None}
-        units |= units_by_axis(given.unit, tuple(names))
-        axes, (level,) = described = describe_array(_Blank(full.source), names, scale, units)
-        channels = image.channels
-        if given.channels is not None:
-            added = given_channels(given.channels, described)
-            channels = (*map(_joined, channels, added), *added[len(channels) :], *channels[len(added) :])
+        sizes = dict(zip(names, full.scale, strict=True)) | sizes_by_axis(scale, tuple(order))
+        units = {axis: one.unit for axis, one in zip(names, image.axes, strict=True) if one.unit is not None}
+        units |= units_by_axis(unit, tuple(names))
+        blank = blank_array(full.source.shape, full.source.dtype)
+        axes, (level,) = described = describe_array(blank, names, sizes, units)
+        known = image.channels
+        if channels is not None:
+            added = given_channels(channels, described)
+            known = (*map(_joined, known, added), *added[len(known) :], *known[len(added) :])
         factors = [new / old for new, old in zip(level.scale, full.scale, strict=True)]
         return replace(
             planned,
             image=replace(
                 image,
-                name=image.name if given.name is None else image_title(given.name, ""),
+                name=image.name if name is None else image_title(name, ""),
                 axes=axes,
                 levels=(replace(full, scale=level.scale),),
-                channels=channels,
+                channels=known,
             ),
             levels=tuple(
                 replace(
@@ -169,26 +175,3 @@ def _joined(old: ShownChannel, new: ShownChannel) -> ShownChannel:
 
 def _resized(shape: tuple[int, ...], growing: int, length: int) -> tuple[int, ...]:
     return tuple(length if axis == growing else whole for axis, whole in enumerate(shape))
-
-
-class _Blank:
-    """The shape and type of an array that is never read."""
-
-    def __init__(self, source: PixelSource) -> None:
-        self.shape, self.dtype = source.shape, source.dtype
-
-    def __getitem__(self, key: Any) -> Any:
-        raise RuntimeError("the pixels of a stream are not kept after they are encoded")
-
-
-class _Resized:
-    """A description of a pixel source with another length; its pixels cannot be read."""
-
-    def __init__(self, source: PixelSource, shape: tuple[int, ...]) -> None:
-        self.axes, self.dtype, self.read_alignment = source.axes, source.dtype, source.read_alignment
-        self.shape = shape
-
-    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Raise an error, because the pixels of frames are not kept."""
-        del region, out
-        raise RuntimeError("the pixels of a stream are not kept after they are encoded")

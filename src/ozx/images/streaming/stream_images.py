@@ -16,6 +16,7 @@ from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import row_name
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.streaming.frames import whole_number
+from ozx.images.streaming.stream_documents import blank_array
 from ozx.images.writing.array_image import describe_array, given_channels
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, plate_of, series_of
 
@@ -103,7 +104,7 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
     lengths = _checked_lengths(axes, shape)
     kind = np.dtype(camera.dtype).newbyteorder("=")
     usual = [_USUAL_LENGTH if length is None else length for length in lengths]
-    described = describe_array(np.broadcast_to(np.zeros((), kind), usual), axes, camera.scale, camera.unit)
+    described = describe_array(blank_array(usual, kind), axes, camera.scale, camera.unit)
     image = NewImage(
         name,
         *described,

@@ -18,7 +18,7 @@ from ozx.images.pictures.channels import percentile_window
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
-from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
+from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.writing.chunk_encoding import new_chunk_codec
 from ozx.images.writing.documents import PlannedImage
 from ozx.images.writing.pyramid import (
@@ -161,7 +161,9 @@ class StreamedImage:
             channel.window is None for channel in image.channels
         )
         self.frame_shape, self.dtype = source.shape[-2:], source.dtype
-        self._samples = Samples(source.shape, source.dtype, image.channel_axis, growing if is_endless else None)
+        self._samples = Samples(
+            planned.levels[0].shape, source.dtype, image.channel_axis, growing if is_endless else None
+        )
         self._windows: dict[int, Window] = {}
         self._described = 0
         self._describing, self._counting = threading.Lock(), threading.Lock()
@@ -230,8 +232,8 @@ class StreamedImage:
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
     def described(self, **given: Any) -> PlannedImage:
-        """Return the plan of the image with new metadata, for `redescribe`; `given` are fields of `GivenMetadata`."""
-        return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
+        """Return the plan of the image with new metadata, for `redescribe`; see `StreamDocuments.described`."""
+        return self._documents.described(self.path, (*self.order.axes, "y", "x"), **given)
 
     def redescribe(self, image: PlannedImage) -> None:
         """Replace the metadata of the image."""

@@ -64,7 +64,7 @@ def describe_image(
     if image.label is not None:
         ome["image-label"] = _describe_label(image.label, source)
     else:
-        ome["omero"] = _describe_channels(image, windows)
+        ome["omero"] = _describe_channels(image, levels[0].shape, windows)
     return ome
 
 
@@ -80,15 +80,16 @@ def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     return {"type": method, "metadata": {"description": text}}
 
 
-def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
+def _describe_channels(image: NewImage, shape: Sequence[int], windows: Mapping[int, Window]) -> dict[str, Any]:
+    """Return the ``omero`` metadata of an image; its `shape` may differ from that of its source, as in a stream."""
     # vizarr and others fail on a channel without one of these keys, and on planes outside the image.
-    count, dtype = image.channel_count, image.levels[0].source.dtype
+    count, dtype = 1 if image.channel_axis is None else shape[image.channel_axis], image.levels[0].source.dtype
     given = [*image.channels[:count], *[ShownChannel()] * (count - len(image.channels))]
     channels = [
         _describe_channel(channel, number, count, _limited(channel.window or windows[number], dtype))
         for number, channel in enumerate(given)
     ]
-    lengths = {axis.name: length for axis, length in zip(image.axes, image.levels[0].source.shape, strict=True)}
+    lengths = {axis.name: length for axis, length in zip(image.axes, shape, strict=True)}
     is_gray = all(channel["color"] == WHITE for channel in channels)
     model = "greyscale" if is_gray else "color"
     return {"channels": channels, "rdefs": {"defaultT": 0, "defaultZ": lengths.get("z", 1) // 2, "model": model}}
