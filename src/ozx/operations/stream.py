@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
@@ -21,14 +20,11 @@ from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.frames import FrameOrder, FrameRing
 from ozx.images.streaming.statistics import StreamResult
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
-from ozx.images.streaming.stream_file import StreamFile
+from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.stream_images import Camera, FramePlan, completed, plan_frames, plate_fields, position_series
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
-
-if TYPE_CHECKING:
-    from ozx.images.streaming.stream_file import StreamUpload
 
 __all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
@@ -178,7 +174,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         for name, (at, plan) in zip(names, plans.items(), strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
-    upload = None if upload_to is None else _upload(upload_to, force=force)
+    upload = None if upload_to is None else StreamUpload(upload_to, force=force)
     file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=threads, sync_every=sync_every, upload=upload)
 
@@ -221,12 +217,6 @@ def _plan_cameras(
     plans = [plan_frames(completed(camera, given), name, *how[1:]) for name, camera in cameras.items()]
     hierarchy = series_of([plan.image for plan in plans])
     return dict(zip(hierarchy.images, plans, strict=True)), hierarchy
-
-
-def _upload(url: str, *, force: bool) -> StreamUpload:
-    from ozx.images.streaming.stream_file import StreamUpload  # noqa: PLC0415 (few streams are sent)
-
-    return StreamUpload(url, force=force)
 
 
 def _is_waiting(when_full: str) -> bool:

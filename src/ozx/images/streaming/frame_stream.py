@@ -8,8 +8,9 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,16 +19,15 @@ from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.images.streaming.frame_queue import ReceivedFrame
-from ozx.images.streaming.frames import FrameRing
+from ozx.images.streaming.frames import FrameRing, whole_number
 from ozx.images.streaming.statistics import Durations, StreamResult, summarise
-from ozx.images.streaming.stream_file import StreamFile
-from ozx.images.streaming.stream_images import Positions
+from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
 from ozx.quoting import quote
 
-if TYPE_CHECKING:
-    from ozx.images.streaming.stream_file import StreamUpload
+# The most names in a message: a plate has thousands of positions.
+_MOST_NAMED = 10
 
 
 class FrameStream:
@@ -84,7 +84,7 @@ class FrameStream:
         self.path = file.target
         self._result: StreamResult | None = None
         self._file, self._images, self._ring, self._store = file, images, ring, store
-        self._positions = Positions(images)
+        self._by_number = dict(enumerate(images.values()))
         self._frame_bytes = max(image.frame_bytes for image in images.values())
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
         self._sync_every, self._upload = sync_every, upload
@@ -251,7 +251,7 @@ class FrameStream:
             Another process writes the stream, and forked this one.
         """
         self._check_open()
-        images = list(self._images.values()) if position is None else [self._positions.find(position)]
+        images = list(self._images.values()) if position is None else [self._at(position)]
         if name is not None and len(images) > 1:
             raise UsageError(
                 f"expected one position for the name {name!r}; found {len(images):,} positions",
@@ -340,7 +340,7 @@ class FrameStream:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
-        image = self._positions.find(position)
+        image = self._at(position)
         received = ReceivedFrame(image, None if record is None else image.records.check(record))
         try:
             received.pixels = self._ring.acquire(received, image.frame_shape, image.dtype)
@@ -360,6 +360,19 @@ class FrameStream:
                 self._threads.flush_behind()
             self._durations.add(time.perf_counter() - start)
         return self._ring.used
+
+    def _at(self, position: object) -> StreamedImage:
+        """Return the image of a position, which is a name, or a number from 0."""
+        try:
+            if isinstance(position, str):
+                return self._images[position]
+            return self._by_number[whole_number(position)]
+        except (KeyError, TypeError):
+            known = ", ".join(map(repr, islice(self._images, _MOST_NAMED)))
+            raise UsageError(
+                f"expected one of the {len(self._images):,} positions; got {position!r:.200}",
+                hint="Give position 0." if [*self._images] == [""] else f"Give a number or name, such as {known}.",
+            ) from None
 
     def _finish(self) -> StreamResult:
         self._threads.wait()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,19 +15,12 @@ from numpy.typing import DTypeLike
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import row_name
 from ozx.images.description import PlateDescription, WellDescription
-from ozx.images.streaming.frames import whole_number
 from ozx.images.streaming.stream_documents import blank_array
 from ozx.images.writing.array_image import describe_array, given_channels
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, plate_of, series_of
 
-if TYPE_CHECKING:
-    from ozx.images.streaming.streamed_image import StreamedImage
-
 # Chunks and shards are chosen as if each unknown length were this one.
 _USUAL_LENGTH = 1000
-
-# The most names in a message: a plate has thousands of positions.
-_MOST_NAMED = 10
 
 _LETTERS = re.compile("[A-Z]{1,2}")
 _NUMBER = re.compile("[0-9]{1,3}")
@@ -233,25 +226,3 @@ def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, 
     if count is not None:
         raise UsageError(f"expected {expected} if plate_shape is given; got {', '.join(names)}")
     return names
-
-
-class Positions:
-    """The positions of a stream."""
-
-    def __init__(self, images: Mapping[str, StreamedImage]) -> None:
-        self._names = list(images)
-        # By name, and by number.
-        self._images: dict[str | int, StreamedImage] = {
-            key: image for number, (name, image) in enumerate(images.items()) for key in (name, number)
-        }
-
-    def find(self, position: object) -> StreamedImage:
-        """Return the image of a position, which is a name, or a number from 0."""
-        try:
-            return self._images[position if isinstance(position, str) else whole_number(position)]
-        except (KeyError, TypeError):
-            known = ", ".join(map(repr, self._names[:_MOST_NAMED]))
-            raise UsageError(
-                f"expected one of the {len(self._names):,} positions; got {position!r:.200}",
-                hint="Give position 0." if self._names == [""] else f"Give a number or name, such as {known}.",
-            ) from None
