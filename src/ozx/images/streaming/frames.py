@@ -129,21 +129,16 @@ class FrameOrder:
 
     def __init__(self, axes: Sequence[str], lengths: Sequence[int | None]) -> None:
         self.axes = tuple(axes)
-        self._lengths = tuple(lengths)
-        self._inner = tuple(length for length in self._lengths[1:] if length is not None)
+        self.lengths = tuple(lengths)  # the declared lengths of `axes`; None for the first length if it is unknown
+        self._inner = tuple(length for length in self.lengths[1:] if length is not None)
         self._per_first = math.prod(self._inner)
-        first = self._lengths[0] if self._lengths else 1
+        first = self.lengths[0] if self.lengths else 1
         self._total = None if first is None else first * self._per_first
         # 1 for each received frame, in blocks by number. `count` comes from here, so that Ctrl-C cannot leave it wrong.
         self._came: dict[int, bytearray] = {}
         # The number after the last received frame; `forget` computes it again.
         self._end = 0
         self._next = self._next_before = 0
-
-    @property
-    def lengths(self) -> tuple[int | None, ...]:
-        """The declared lengths of `axes`; None for the first length if it is unknown."""
-        return self._lengths
 
     @property
     def length(self) -> int:
@@ -216,9 +211,9 @@ class FrameOrder:
 
     def _number(self, index: Sequence[int] | int) -> int:
         places = _whole_numbers(index)
-        if len(places) != len(self._lengths):
+        if len(places) != len(self.lengths):
             raise UsageError(f"expected an index for each of the axes {', '.join(self.axes)}; got {index!r}")
-        for axis, place, length in zip(self.axes, places, self._lengths, strict=True):
+        for axis, place, length in zip(self.axes, places, self.lengths, strict=True):
             if place < 0 or (length is not None and place >= length):
                 most = "" if length is None else f" and below {length:,}"
                 raise UsageError(f"expected an index of at least 0{most} along {axis}; got {place:,}")
@@ -232,10 +227,10 @@ class FrameOrder:
         for length in reversed(self._inner):
             number, place = divmod(number, length)
             result.append(place)
-        return (number, *reversed(result)) if self._lengths else ()
+        return (number, *reversed(result)) if self.lengths else ()
 
     def _named(self) -> str:
-        return ", ".join(f"{axis}={length}" for axis, length in zip(self.axes, self._lengths, strict=True)) or "a plane"
+        return ", ".join(f"{axis}={length}" for axis, length in zip(self.axes, self.lengths, strict=True)) or "a plane"
 
 
 def _whole_numbers(index: Sequence[int] | int) -> Index:

@@ -272,11 +272,6 @@ class Pyramid:
         self._is_sampled = is_sampled
         self.samples: dict[int, list[NDArray[Any]]] = {}
 
-    @property
-    def size(self) -> int:
-        """Size of the decoded full resolution in bytes."""
-        return math.prod(self._source.shape) * self._source.dtype.itemsize
-
     def tasks(self) -> Iterator[BlockTask]:
         """Yield the tasks for all full-resolution blocks; pass their results to `accept` in the same order."""
         stage, shape = self._stages[0], self._source.shape
@@ -359,12 +354,6 @@ class BlockPyramid:
         self.works = [stage_work(stage, levels, method) for stage in stages]
         self._gathered: list[dict[Lengths, _Block]] = [{} for _ in stages]
         self._lock = threading.Lock()
-
-    @property
-    def waiting(self) -> int:
-        """Size of all incomplete blocks in bytes."""
-        with self._lock:
-            return sum(block.pixels.nbytes for blocks in self._gathered for block in blocks.values())
 
     def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
         """Add pixels that start at `corner`, and yield the chunks that are now complete."""
