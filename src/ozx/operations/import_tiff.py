@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,10 +27,9 @@ from ozx.images.tiff.axes import parse_axes
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.imported import Claims, has_images, known_damage
 from ozx.images.tiff.opening import TiffImages, TiffOptions, count_files, open_tiff
-from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
+from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 
@@ -46,7 +45,7 @@ class _Order:
     resume: bool
     sync: bool
     executor: Executor | None
-    jobs: int | None = None  # the most blocks submitted to an executor at a time
+    ahead: int | None = None  # the most blocks submitted to an executor at a time
 
 
 @resource_errors()
@@ -306,9 +305,8 @@ def _sharing(options: _Order) -> Iterator[_Order]:
     if options.executor is not None:
         yield options
         return
-    threads = processors()
-    with ThreadPoolExecutor(threads, "ozx-image") as pool:
-        yield replace(options, executor=pool, jobs=2 * threads)
+    with block_workers() as workers:
+        yield replace(options, executor=workers.executor, ahead=workers.jobs)
 
 
 def _default_output(source: str, out_dir: str | None = None) -> str:
@@ -379,7 +377,7 @@ def _write(
                 hierarchy,
                 order.layout,
                 executor=order.executor,
-                jobs=order.jobs,
+                ahead=order.ahead,
                 progress=progress,
                 late=picture if order.thumbnail else None,
                 on_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),

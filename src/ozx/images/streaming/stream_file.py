@@ -28,11 +28,11 @@ from ozx.archive.writer import local_header
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import EXISTS_HINT, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import name_beside
-from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.output import upload_file
-from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
+from ozx.images.writing.shard_assembly import checked_size
 from ozx.quoting import quote
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, Space, document_room
@@ -103,11 +103,7 @@ class StreamFile:
 
     def write(self, entry: Entry) -> None:
         """Write a value (a chunk or shard) to its final place."""
-        if entry.size > LARGEST_SHARD:
-            raise UnsupportedError(
-                f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
-                hint="Some readers do not read larger entries: choose smaller chunks or shards.",
-            )
+        checked_size(entry)
         with self.errors(entry.size):
             slot = self._growing.write(
                 entry.key,

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ozx.errors import UnsupportedError
 from ozx.flow.entry import BytesPart, Entry, Part
+from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
 
 Lengths = tuple[int, ...]
@@ -104,6 +106,16 @@ class OpenShards:
         """Return the number of chunks in a shard that lie inside the array."""
         sizes = zip(home, self._per_shard, self._layout.grid, strict=True)
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
+
+
+def checked_size(entry: Entry) -> Entry:
+    """Return a chunk or shard; raise an error if it is larger than some readers support."""
+    if entry.size > LARGEST_SHARD:
+        raise UnsupportedError(
+            f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
+            hint="Some readers do not read larger entries: choose smaller chunks or shards.",
+        )
+    return entry
 
 
 def chunk_name(array: str, place: Lengths) -> str:
