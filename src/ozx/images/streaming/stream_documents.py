@@ -127,7 +127,7 @@ class StreamDocuments:
 
     def of_groups(self) -> dict[str, bytes]:
         """Return the ``zarr.json`` documents of all groups except images, by key."""
-        documents = self._planned.drafts()
+        documents = self._planned.documents(are_drafts=True)
         images = self._planned.images
         arrays = self._planned.arrays
         return {

@@ -19,15 +19,13 @@ from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
-from ozx.images.writing.chunk_encoding import new_chunk_codec
 from ozx.images.writing.documents import PlannedImage
 from ozx.images.writing.pyramid import (
     EncodedChunk,
-    LevelGeometry,
-    LevelWork,
     choose_sampling,
     frame_pyramid,
     halvings,
+    new_level,
     take_sample,
 )
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
@@ -146,20 +144,14 @@ class StreamedImage:
         arrays = documents.arrays(path, ENDLESS if is_endless else None)
         layouts = [parse_layout(document, array) for array, document in arrays]
         works = [
-            LevelWork(
-                LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved),
-                new_chunk_codec(document),
-                store.allocate,
-            )
+            new_level(level, layout, document, store.allocate)
             for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
         ]
         source = image.levels[0].source
         self._pyramid = frame_pyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
         self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
         self._arrays = [array for array, _ in arrays]
-        self._is_sampled = len(image.channels) < image.channel_count or any(
-            channel.window is None for channel in image.channels
-        )
+        self._is_sampled = image.lacks_windows
         self.frame_shape, self.dtype = source.shape[-2:], source.dtype
         self._samples = Samples(
             planned.levels[0].shape, source.dtype, image.channel_axis, growing if is_endless else None

@@ -180,18 +180,14 @@ class HierarchyDocuments:
         """Return a contrast window with the longest possible text for each channel of an image, by channel number."""
         return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
 
-    def drafts(self) -> dict[str, Document]:
-        """Return drafts of the ``zarr.json`` of all nodes, which are as long as the final documents can become."""
-        return self._documents(is_draft=True)
+    def documents(self, *, are_drafts: bool = False) -> dict[str, Document]:
+        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read.
 
-    def documents(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read."""
-        return self._documents(is_draft=False)
-
-    def _documents(self, *, is_draft: bool) -> dict[str, Document]:
+        Drafts, for which no pixels need to be read, are as long as these documents can become.
+        """
         documents = {path: group_document(ome) for path, ome in self._groups.items()}
         for path, planned in self.images.items():
-            windows = self.longest_windows(path) if is_draft else planned.windows
+            windows = self.longest_windows(path) if are_drafts else planned.windows
             documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
         groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
         return {**groups, **self.arrays}

@@ -33,12 +33,11 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.images.pictures.channels import percentile_window
-from ozx.images.writing.chunk_encoding import new_chunk_codec
 from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_images
-from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel
-from ozx.images.writing.pyramid import BlockResult, LevelGeometry, LevelWork, Pyramid, make_block
+from ozx.images.writing.new_image import NewHierarchy
+from ozx.images.writing.pyramid import BlockResult, Pyramid, make_block, new_level
 from ozx.images.writing.shard_assembly import OpenShards, checked_size
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
@@ -87,7 +86,8 @@ def write_hierarchy(
             made.finish()
 
     documents = cache(nodes.documents)  # complete once all pixels have been read
-    lengths = {document_key(path): len(dump_document(draft)) for path, draft in nodes.drafts().items()}
+    drafts = nodes.documents(are_drafts=True)
+    lengths = {document_key(path): len(dump_document(draft)) for path, draft in drafts.items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
     plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms, late=late)
@@ -115,11 +115,11 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
     paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
     works = [
-        LevelWork(_geometry(level, layout), new_chunk_codec(documents.arrays[array]))
+        new_level(level, layout, documents.arrays[array])
         for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
     ]
     shards = [OpenShards(layout, array) for layout, array in zip(layouts, paths, strict=True)]
-    is_sampled = image.label is None and _lacks_windows(image)
+    is_sampled = image.label is None and image.lacks_windows
     for number, level in enumerate(image.levels):
         # The pyramid of the last given level also makes the levels below it.
         stop = number + 1 if number + 1 < len(image.levels) else None
@@ -131,15 +131,6 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
             is_sampled=is_sampled and number == 0,
         )
         yield _Made(pyramid, shards[number:stop], planned.windows)
-
-
-def _geometry(level: PyramidLevel, layout: ArrayLayout) -> LevelGeometry:
-    return LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved)
-
-
-def _lacks_windows(image: NewImage) -> bool:
-    known = image.channels[: image.channel_count]
-    return len(known) < image.channel_count or any(channel.window is None for channel in known)
 
 
 @contextmanager

@@ -159,6 +159,12 @@ class NewImage:
         axis = self.channel_axis
         return 1 if axis is None else self.levels[0].source.shape[axis]
 
+    @property
+    def lacks_windows(self) -> bool:
+        """Whether the contrast of a channel is to be computed from its pixels."""
+        known = self.channels[: self.channel_count]
+        return len(known) < self.channel_count or any(channel.window is None for channel in known)
+
 
 @dataclass(frozen=True)
 class NewHierarchy:

@@ -12,16 +12,22 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
+import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.chunk_codecs import Allocate, ChunkCodec
+from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, Allocate, ChunkCodec, compile_codecs, encode_gzip
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.zarr.layout import ArrayLayout
 from ozx.images.pixel_source import Part, PixelSource, part_of
 from ozx.images.writing.array_layout import grown
 from ozx.images.writing.downsampling import Method, halve
+from ozx.images.writing.new_image import PyramidLevel
 
 # The order and size of the blocks from which a pyramid is computed.
 #
@@ -182,6 +188,8 @@ def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
     return stop
 
 
+# Blosc's default at level 1 is 32 KiB, which is a fifth slower and saves 1 to 4 % of the size.
+_FAST_BLOCK = 128 << 10
 # Pixels of each channel that determine its contrast.
 _SAMPLE = 1 << 17
 
@@ -206,6 +214,38 @@ class LevelWork:
     level: LevelGeometry
     codec: ChunkCodec
     allocate: Allocate | None = None
+
+
+def new_level(
+    level: PyramidLevel, layout: ArrayLayout, document: Document, allocate: Allocate | None = None
+) -> LevelWork:
+    """Return the work for a level whose array has a layout that `lay_out` chose."""
+    geometry = LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved)
+    return LevelWork(geometry, _new_chunk_codec(layout, np.dtype(document["data_type"])), allocate)
+
+
+def _new_chunk_codec(layout: ArrayLayout, dtype: np.dtype[Any]) -> ChunkCodec:
+    codec = compile_codecs(layout.codecs, layout.chunks, dtype)
+    config = (codec.compressor if isinstance(codec, ChunkCodec) else None) or {"id": None}
+    if not isinstance(codec, ChunkCodec) or config["id"] not in (None, "blosc", "gzip", "zstd"):
+        raise UnsupportedError(f"expected blosc, zstd or gzip as the only compressor; found {layout.codecs!r}")
+    if config["id"] == "gzip":
+        return replace(codec, encoder=partial(encode_gzip, level=config["level"]))
+    return replace(codec, encoder=partial(_encode_blosc, config, codec.dtype)) if config["id"] == "blosc" else codec
+
+
+def _encode_blosc(settings: dict[str, Any], dtype: np.dtype[Any], data: memoryview) -> Any:
+    codecs: Any = imagecodecs  # its type hints omit arrays
+    # imagecodecs lets blosc shuffle items of the array's item size, whatever `typesize` is. One thread per chunk: the
+    # order of the blocks, and so the bytes, would depend on several.
+    return codecs.blosc_encode(
+        np.frombuffer(data, dtype),
+        level=settings["clevel"],
+        compressor=settings["cname"],
+        shuffle=BLOSC_SHUFFLES[settings["shuffle"]],
+        blocksize=settings["blocksize"] or (_FAST_BLOCK if settings["clevel"] == 1 else 0),
+        numthreads=1,
+    )
 
 
 @dataclass(frozen=True, slots=True)
