@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from ozx.operations.edit import EditResult, edit
     from ozx.operations.export import ExportResult, export
     from ozx.operations.extract import ExtractResult, extract
-    from ozx.operations.import_result import ImportManyResult, ImportResult
-    from ozx.operations.import_tiff import import_tiff, import_tiffs
+    from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
     from ozx.operations.info import Inspection, inspect
     from ozx.operations.list_entries import EntryListing, ListedEntry, list_entries
     from ozx.operations.pack import pack, pack_many
@@ -129,8 +128,8 @@ _HOMES = {
     "ExtractResult": "ozx.operations.extract",
     "EditResult": "ozx.operations.edit",
     "RecoverResult": "ozx.operations.recover",
-    "ImportResult": "ozx.operations.import_result",
-    "ImportManyResult": "ozx.operations.import_result",
+    "ImportResult": "ozx.operations.import_tiff",
+    "ImportManyResult": "ozx.operations.import_tiff",
     "WriteImageResult": "ozx.operations.write_image",
     "FrameStream": "ozx.images.streaming.frame_stream",
     "StreamResult": "ozx.images.streaming.statistics",

@@ -20,7 +20,7 @@ from ozx.images.streaming.stream_images import Camera
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
-from ozx.operations.import_result import ImportManyResult, ImportResult
+from ozx.operations.import_tiff import ImportManyResult, ImportResult
 from ozx.operations.info import Inspection
 from ozx.operations.pack_one import PackManyResult, PackResult
 from ozx.operations.recover import RecoverResult

@@ -8,9 +8,7 @@
     Resizing, PNG and JPEG; the only importer of Pillow.
 ``planes``
     The level and the planes of an image that suffice for a picture.
-``montage``
-    A plate as one picture.
 ``thumbnail``
-    A picture of any hierarchy.
+    A picture of any hierarchy; a plate as one picture.
 The first two modules use only NumPy, on arrays.
 """
