@@ -114,17 +114,27 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
     if dtype.itemsize > 1:
         serializer["configuration"] = {"endian": "little"}
     fill = {"b": False, "f": 0.0, "c": [0.0, 0.0]}.get(dtype.kind, 0)
+    names = [axis.name for axis in array.axes]
+    return array_document(
+        array.shape, names, _chunks(array), dtype.name, fill, [serializer, *codec.codecs(dtype.itemsize)]
+    )
+
+
+def array_document(
+    shape: Lengths, names: Sequence[str | None], chunks: Lengths, data_type: str, fill: Any, codecs: Sequence[Document]
+) -> Document:
+    """Return the ``zarr.json`` of an array without shards."""
     return {
         "zarr_format": 3,
         "node_type": "array",
-        "shape": list(array.shape),
-        "data_type": dtype.name,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(_chunks(array))}},
+        "shape": list(shape),
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": fill,
-        "codecs": [serializer, *codec.codecs(dtype.itemsize)],
+        "codecs": list(codecs),
         "attributes": {},
-        "dimension_names": [axis.name for axis in array.axes],
+        "dimension_names": list(names),
     }
 
 
