@@ -20,7 +20,7 @@ _GOLDEN = 0.6180339887498949  # the golden ratio: hues far apart
 
 
 def render_channels(
-    planes: Sequence[NDArray[Any]], channels: Sequence[ShownChannel], *, windows: Sequence[Window] | None = None
+    planes: Sequence[NDArray[Any]], channels: Sequence[ShownChannel], windows: Sequence[Window]
 ) -> NDArray[np.uint8]:
     """Return a picture of several channels: the sum of their colours.
 
@@ -28,8 +28,7 @@ def render_channels(
     of the window, and complex numbers are shown by magnitude.
     """
     total = np.zeros((*planes[0].shape, 3), np.float32)
-    for number, (plane, channel) in enumerate(zip(planes, channels, strict=True)):
-        window = _window_of(plane, channel) if windows is None else windows[number]
+    for plane, channel, window in zip(planes, channels, windows, strict=True):
         color = bytes.fromhex(channel.color or WHITE)
         total += scale_to_window(plane, window)[..., None] * np.frombuffer(color, np.uint8).astype(np.float32)
     return (np.minimum(total, 255) + 0.5).astype(np.uint8)
@@ -52,11 +51,10 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
     return colors[places.reshape(values.shape)]
 
 
-def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: float = 1.0) -> NDArray[np.uint8]:
-    """Draw labels from `render_labels` over a picture (y, x, 3) of the same height and width."""
-    part = labels[..., 3:].astype(np.float32) * (opacity / 255)
-    mixed = picture * (1 - part) + labels[..., :3] * part
-    return (mixed + 0.5).astype(np.uint8)
+def on_black(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Draw labels from `render_labels` on a black ground."""
+    part = labels[..., 3:].astype(np.float32) * (1 / 255)
+    return (labels[..., :3] * part + 0.5).astype(np.uint8)
 
 
 def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
@@ -70,10 +68,15 @@ def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
     return np.nan_to_num(scaled, copy=False).astype(np.float32)
 
 
-def _window_of(plane: NDArray[Any], channel: ShownChannel) -> Window:
-    if channel.window is None or not is_telling(channel.window, plane.dtype):
-        return percentile_window(plane)
-    return channel.window
+def choose_windows(channels: Sequence[ShownChannel], pictures: Sequence[Sequence[NDArray[Any]]]) -> list[Window]:
+    """Return the contrast of each channel for pictures shown together: its own if it is useful, else computed."""
+    windows = []
+    for channel, planes in zip(channels, zip(*pictures, strict=True), strict=True):
+        window = channel.window
+        if window is None or not is_telling(window, planes[0].dtype):
+            window = percentile_window(np.concatenate([plane.reshape(-1) for plane in planes]))
+        windows.append(window)
+    return windows
 
 
 def _made_colors(values: NDArray[Any]) -> NDArray[np.uint8]:

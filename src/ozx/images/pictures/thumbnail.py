@@ -17,12 +17,11 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.keys import THUMBNAIL
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.model import Plate
-from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
+from ozx.images.pictures.channels import choose_channels
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
-from ozx.images.pictures.render import overlay, render_channels, render_labels
+from ozx.images.pictures.render import choose_windows, on_black, render_channels, render_labels
 from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, view_image
 from ozx.store.lazy_views import PlateFields, plate_fields
 
@@ -84,11 +83,11 @@ def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[
     plane = choose_plane(view, size)
     if is_label:
         (values,) = read_planes(plane, [0])
-        colors = render_labels(values, view.display)
-        picture = overlay(np.zeros((*values.shape, 3), np.uint8), colors)
+        picture = on_black(render_labels(values, view.display))
     else:
         shown = choose_channels(view.channels, plane.channel_count, plane.dtype, is_gray=view.plane.is_gray)
-        picture = render_channels(read_planes(plane, list(shown)), list(shown.values()))
+        planes, channels = read_planes(plane, list(shown)), list(shown.values())
+        picture = render_channels(planes, channels, choose_windows(channels, [planes]))
     return resize(picture, fit_size(plane.shape, plane.pixel_size, size)), plane.level.path
 
 
@@ -128,10 +127,9 @@ def _draw_plate(group: zarr.Group, plate: Plate, size: int) -> Thumbnail:
         notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
     if len(tiles) < len(fields.paths) and step > 1:
         notes.append(f"one well is shown for each {step} × {step} wells")
-    windows = _common_windows(tiles, list(shown.values()))
-    pictures = {
-        place: render_channels(planes, list(shown.values()), windows=windows) for place, planes in tiles.items()
-    }
+    channels = list(shown.values())
+    windows = choose_windows(channels, list(tiles.values()))
+    pictures = {place: render_channels(planes, channels, windows) for place, planes in tiles.items()}
     return Thumbnail(_lay_out(pictures, (rows, columns), plane, size), "", plane.level.path, tuple(notes))
 
 
@@ -198,17 +196,6 @@ def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
         0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected
         for axis, (length, expected) in enumerate(zip(shape, first, strict=True))
     )
-
-
-def _common_windows(tiles: Mapping[Place, Planes], channels: list[ShownChannel]) -> list[Window]:
-    windows = []
-    for number, channel in enumerate(channels):
-        planes = [planes[number] for planes in tiles.values()]
-        window = channel.window
-        if window is None or not is_telling(window, planes[0].dtype):
-            window = percentile_window(np.concatenate([plane.reshape(-1) for plane in planes]))
-        windows.append(window)
-    return windows
 
 
 def _lay_out(pictures: Mapping[Place, NDArray[np.uint8]], grid: Place, plane: Plane, size: int) -> NDArray[np.uint8]:
