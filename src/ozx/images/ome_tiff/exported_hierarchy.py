@@ -138,7 +138,7 @@ def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], ski
             continue
         fields = [
             (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
-            for item in _fields(well)
+            for item in _items(well, "well", "images")
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
         if fields:
@@ -156,15 +156,14 @@ def _place_of(plate: Plate, path: str) -> tuple[int, int] | None:
     return plate.rows.index(row), plate.columns.index(column)
 
 
-def _fields(well: zarr.Group) -> list[dict[str, Any]]:
-    ome = ome_object(dict(well.attrs), well.metadata.zarr_format)
-    return [as_object(item) for item in as_list(as_object(ome.get("well")).get("images"))]
+def _items(group: zarr.Group, kind: str, key: str) -> list[dict[str, Any]]:
+    """Return the items of a list in the metadata of a plate or well."""
+    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
+    return [as_object(item) for item in as_list(as_object(ome.get(kind)).get(key))]
 
 
 def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
     """Return the ids of a plate's acquisitions, with their names and start times."""
-    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
-    items = [as_object(item) for item in as_list(as_object(ome.get("plate")).get("acquisitions"))]
 
     def time(item: Mapping[str, Any], key: str) -> int | None:
         value = item.get(key)
@@ -172,7 +171,7 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
 
     return [
         (_identifier(item.get("id")), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime")))
-        for item in items
+        for item in _items(group, "plate", "acquisitions")
     ]
 
 

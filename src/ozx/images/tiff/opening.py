@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from pathlib import PureWindowsPath
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from xml.etree.ElementTree import tostring
 
@@ -101,8 +100,9 @@ def describe_lost_pages(file: TiffFile, series: list[TiffPageSeries]) -> str | N
 # The other files of an image, named by its OME-XML or the index of an NDTiff: they must lie in the image's folder.
 
 
-def check_files(folder: str, names: Sequence[str], path: str) -> None:
+def check_files(names: Sequence[str], path: str) -> None:
     """Check the names of files in the OME-XML of an image."""
+    folder = os.path.dirname(path)
     for name in names:
         if not _is_inside(name):
             raise _elsewhere("the OME-XML", name, path)
@@ -261,9 +261,7 @@ class TiffImages:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -321,8 +319,8 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         if not document.files:
             raise FormatError("expected the names of TIFF files in the OME-XML; found none")
         check_uuids(document)
+        check_files(document.files, path)
         folder = os.path.dirname(path)
-        check_files(folder, document.files, path)
         with _parsed(os.path.join(folder, document.files[0]), omexml=with_full_paths(text or "", folder)) as file:
             yield file, document, text
         return
@@ -336,15 +334,14 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         if master is None:
             if document is not None:
                 check_uuids(document)
-                check_files(os.path.dirname(path), document.files, path)
+                check_files(document.files, path)
             yield file, document, text
             return
     # OME-TIFF, "BinaryOnly": this file only names the file with the metadata.
     if is_master:
         raise FormatError(f"expected OME-XML with images; found only the name of another file, {master}", path=path)
-    folder = os.path.dirname(path)
-    check_files(folder, (master,), path)
-    with _opened(os.path.join(folder, master), is_master=True) as opened:
+    check_files((master,), path)
+    with _opened(os.path.join(os.path.dirname(path), master), is_master=True) as opened:
         yield opened
 
 
