@@ -68,12 +68,6 @@ class PlateDescription:
 
 
 def describe_samples(count: int, most: float | None) -> tuple[ShownChannel, ...]:
-    """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed.
-
-    Examples
-    --------
-    >>> [(channel.label, channel.color, channel.active) for channel in describe_samples(4, 255)][2:]
-    [('Blue', '0000FF', True), ('Alpha', 'FFFFFF', False)]
-    """
+    """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed."""
     window = None if most is None else Window(0.0, most, 0.0, most)
     return tuple(ShownChannel(name, color, number < 3, window) for number, (name, color) in enumerate(RGBA[:count]))

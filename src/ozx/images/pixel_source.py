@@ -142,14 +142,7 @@ def part_of(source: PixelSource, region: Region) -> Part:
 
 
 class MaskSource:
-    """The pixels of a boolean source as the numbers 0 and 1, because the pixels of label images are integers.
-
-    Examples
-    --------
-    >>> mask = MaskSource(ArraySource(np.array([[True, False]]), ("y", "x")))
-    >>> mask.dtype, mask.read((slice(None), slice(None))).tolist()
-    (dtype('uint8'), [[1, 0]])
-    """
+    """The pixels of a boolean source as the numbers 0 and 1, because the pixels of label images are integers."""
 
     def __init__(self, source: PixelSource) -> None:
         self._source = source

@@ -34,13 +34,7 @@ _MOST_UNUSED = 64 << 20
 
 
 def chunks_path(target: str) -> str:
-    """Return the path of the file for the chunks of unfinished shards of `target`.
-
-    Examples
-    --------
-    >>> chunks_path("cells.ozx")
-    'cells.ozx.partial.chunks'
-    """
+    """Return the path of the file for the chunks of unfinished shards of `target`."""
     return chunks_of(name_beside(target, ".partial"))
 
 

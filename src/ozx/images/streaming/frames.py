@@ -246,13 +246,7 @@ def _whole_numbers(index: Sequence[int] | int) -> Index:
 
 
 def whole_number(value: object) -> int:
-    """Return an integer of Python; unlike `int`, refuse 1.5 and True, which would put a frame into another place.
-
-    Examples
-    --------
-    >>> whole_number(np.int64(3))
-    3
-    """
+    """Return an integer of Python; unlike `int`, refuse 1.5 and True, which would put a frame into another place."""
     if isinstance(value, bool | np.bool_):
         raise TypeError(value)
     return operator.index(value)  # type: ignore[arg-type]

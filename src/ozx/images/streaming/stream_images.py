@@ -108,13 +108,7 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
 
 
 def completed(camera: Camera, other: Camera) -> Camera:
-    """Return a camera whose missing values are taken from another camera.
-
-    Examples
-    --------
-    >>> completed(Camera(shape=(4, 4)), Camera(shape=(2, 2), dtype="uint8", axes="yx")).axes
-    'yx'
-    """
+    """Return a camera whose missing values are taken from another camera."""
     return Camera(
         other.shape if camera.shape is None else camera.shape,
         other.dtype if camera.dtype is None else camera.dtype,

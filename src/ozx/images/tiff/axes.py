@@ -29,13 +29,7 @@ class Dimension:
 
 
 def parse_axes(text: str) -> tuple[str, ...]:
-    """Parse axis names such as ``tczyx`` or ``t,c,z,y,x``.
-
-    Examples
-    --------
-    >>> parse_axes("CZYX"), parse_axes("t, y, x")
-    (('c', 'z', 'y', 'x'), ('t', 'y', 'x'))
-    """
+    """Parse axis names such as ``tczyx`` or ``t,c,z,y,x``."""
     letters = text.lower().replace(",", "").replace(" ", "")
     unknown = sorted(set(letters) - {*AXES, "s"})
     is_twice = any(letters.count(letter) > 1 for letter in letters)

@@ -169,11 +169,6 @@ def with_full_paths(text: str, folder: str) -> str:
 
     tifffile looks for all files in the folder of the first TIFF file, and follows symbolic links to this folder. The
     names in a companion file, however, are relative to the folder of the companion file.
-
-    Examples
-    --------
-    >>> with_full_paths('<OME><UUID FileName="raw/a&amp;b.tif">urn:uuid:1</UUID></OME>', "/data")
-    '<OME><UUID FileName="/data/raw/a&amp;b.tif">urn:uuid:1</UUID></OME>'
     """
     root, folder = parse_xml(text, "the OME-XML"), os.path.abspath(folder)
     for element in root.iter():

@@ -31,15 +31,6 @@ class SegmentCache:
     """A thread-safe cache of arrays by key: an array in the cache is not computed again.
 
     `budget` limits the bytes in the cache. Above this limit, the oldest arrays are dropped.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cache, made = SegmentCache(1 << 20), []
-    >>> for _ in range(2):
-    ...     array = cache.get("strip", lambda: (made.append("strip"), np.zeros(10))[1], used=5, whole=10)
-    >>> made, cache.size
-    (['strip'], 0)
     """
 
     def __init__(self, budget: int) -> None:

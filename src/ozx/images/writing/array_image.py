@@ -38,15 +38,7 @@ def describe_array(
     scale: Sequence[float] | Mapping[str, float] | None,
     unit: str | Mapping[str, str] | None,
 ) -> DescribedArray:
-    """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> axes, (level,) = describe_array(np.zeros((8, 9, 2), "uint8"), "yxc", None, "um")
-    >>> [axis.name for axis in axes], level.source.shape, axes[1].unit
-    (['c', 'y', 'x'], (2, 8, 9), 'micrometer')
-    """
+    """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order."""
     names = axis_names(array, axes)
     sizes = sizes_by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
@@ -66,12 +58,6 @@ def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
     """Return the names of an array's dimensions if the array has them, as arrays of xarray do; otherwise None.
 
     The names ``dim_0``, ``dim_1`` and so on, which xarray gives to dimensions without names, do not count.
-
-    Examples
-    --------
-    >>> import numpy as np, xarray
-    >>> own_axes(xarray.DataArray(np.zeros((2, 8, 9)), dims=("time", "Y", "X")))
-    ('t', 'y', 'x')
     """
     dims = getattr(array, "dims", None)
     if not isinstance(dims, tuple) or dims == tuple(f"dim_{number}" for number in range(len(dims))):

@@ -30,13 +30,7 @@ _METHODS = {
 
 
 def group_document(ome: Mapping[str, Any] | None = None) -> Document:
-    """Return the ``zarr.json`` of a group, with its OME-Zarr metadata if it has any.
-
-    Examples
-    --------
-    >>> group_document({"labels": ["cells"]})["attributes"]
-    {'ome': {'version': '0.5', 'labels': ['cells']}}
-    """
+    """Return the ``zarr.json`` of a group, with its OME-Zarr metadata if it has any."""
     attributes = {} if ome is None else {"ome": {"version": VERSION, **ome}}
     return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
 

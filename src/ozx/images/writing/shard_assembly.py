@@ -119,13 +119,7 @@ def checked_size(entry: Entry) -> Entry:
 
 
 def chunk_name(array: str, place: Lengths) -> str:
-    """Return the name of a chunk that waits for its shard.
-
-    Examples
-    --------
-    >>> chunk_name("A/1/0/2", (31, 0, 7))
-    'A/1/0/2/31.0.7'
-    """
+    """Return the name of a chunk that waits for its shard."""
     return f"{array}/{'.'.join(map(str, place))}"
 
 

@@ -107,11 +107,6 @@ def place_levels(
     """Return the scale and translation of each level, computed from the first level.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
-
-    Examples
-    --------
-    >>> place_levels((0.5,), (0.0,), [(101,), (51,)])
-    (((0.5,), (0.0,)), ((1.0,), (0.25,)))
     """
     places = []
     for shape in shapes:

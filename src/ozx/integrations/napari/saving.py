@@ -27,14 +27,7 @@ from ozx.integrations.napari.reading import LayerData, with_way_out
 
 
 class Stacked:
-    """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`.
-
-    Examples
-    --------
-    >>> stacked = Stacked([np.zeros((4, 5)), np.ones((4, 5))], axis=0)
-    >>> stacked.shape, stacked[1:2, 0:1, 0:2].tolist()
-    ((2, 4, 5), [[[1.0, 1.0]]])
-    """
+    """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`."""
 
     def __init__(self, arrays: Sequence[ArrayLike], axis: int) -> None:
         self._arrays = list(arrays)
@@ -54,13 +47,7 @@ class Stacked:
 
 
 class Strided:
-    """A lazy array with the central pixel of each block of another array; used for the lower levels of labels.
-
-    Examples
-    --------
-    >>> Strided(np.arange(7), (2,), (4,))[slice(0, 4),].tolist()
-    [1, 3, 5, 6]
-    """
+    """A lazy array with the central pixel of each block of another array; used for the lower levels of labels."""
 
     def __init__(self, array: ArrayLike, factors: tuple[int, ...], shape: tuple[int, ...]) -> None:
         self._array = array
