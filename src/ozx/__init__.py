@@ -28,8 +28,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
-    from ozx.images.streaming.frame_stream import FrameStream
-    from ozx.images.streaming.statistics import StreamResult
+    from ozx.images.streaming.frame_stream import FrameStream, StreamResult
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import EditResult, edit
     from ozx.operations.export import ExportResult, export
@@ -132,7 +131,7 @@ _HOMES = {
     "ImportManyResult": "ozx.operations.import_tiff",
     "WriteImageResult": "ozx.operations.write_image",
     "FrameStream": "ozx.images.streaming.frame_stream",
-    "StreamResult": "ozx.images.streaming.statistics",
+    "StreamResult": "ozx.images.streaming.frame_stream",
     "ExportResult": "ozx.operations.export",
     "ThumbnailResult": "ozx.operations.thumbnail",
     "Report": "ozx.validation.report",

@@ -13,8 +13,7 @@ import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.images import Records
 from ozx.images.streaming.chunk_store import ChunkStore
-from ozx.images.streaming.encoding_threads import EncodingThreads
-from ozx.images.streaming.frame_queue import FrameQueue
+from ozx.images.streaming.encoding_threads import EncodingThreads, FrameQueue
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.operations.stream import stream
 
@@ -331,7 +330,7 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
 @pytest.mark.parametrize(
     ("method", "is_taken"),
     [
-        ("ozx.images.streaming.frame_queue.FrameQueue.put", False),
+        ("ozx.images.streaming.encoding_threads.FrameQueue.put", False),
         ("ozx.images.streaming.frames.FrameOrder.record", False),
         ("ozx.images.streaming.encoding_threads.EncodingThreads._wake", True),  # the frame waits
     ],

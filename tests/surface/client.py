@@ -14,8 +14,7 @@ import numpy as np
 import zarr
 
 import ozx
-from ozx.images.streaming.frame_stream import FrameStream
-from ozx.images.streaming.statistics import StreamResult
+from ozx.images.streaming.frame_stream import FrameStream, StreamResult
 from ozx.images.streaming.stream_images import Camera
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult

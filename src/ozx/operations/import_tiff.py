@@ -24,10 +24,10 @@ from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.tiff.axes import parse_axes
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.imported import Claims, has_images, known_damage, other_metadata
 from ozx.images.tiff.opening import TiffImages, TiffOptions, count_files, open_tiff
+from ozx.images.tiff.pages import parse_axes
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase

@@ -16,9 +16,8 @@ from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
-from ozx.images.streaming.frame_stream import FrameStream
+from ozx.images.streaming.frame_stream import FrameStream, StreamResult
 from ozx.images.streaming.frames import FrameOrder, FrameRing
-from ozx.images.streaming.statistics import StreamResult
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.stream_images import Camera, FramePlan, completed, plan_frames, plate_fields, position_series

@@ -252,11 +252,6 @@ class KeptXml:
     document: OmeXml
     namespace: str
 
-    @property
-    def names(self) -> list[str | None]:
-        """The names of the images in the document."""
-        return [image.description.name for image in self.document.images]
-
     def update(
         self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
     ) -> tuple[Element, list[str]]:

@@ -18,10 +18,9 @@ from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.keys import THUMBNAIL
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Plate
-from ozx.images.pictures.channels import choose_channels
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
-from ozx.images.pictures.render import choose_windows, on_black, render_channels, render_labels
+from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
 from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, view_image
 from ozx.store.lazy_views import PlateFields, plate_fields
 

@@ -14,7 +14,7 @@ from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.images.pictures.channels import percentile_window
+from ozx.images.pictures.render import percentile_window
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
-from ozx.images.tiff.axes import AXES
-from ozx.images.tiff.pages import Corner, PageMap, Spans
+from ozx.images.tiff.pages import AXES, Corner, PageMap, Spans
 from ozx.images.tiff.segments import FileSet, SegmentReader
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout
-from ozx.images.pictures.channels import percentile_window
+from ozx.images.pictures.render import percentile_window
 from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_images
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.images.writing.pyramid import BlockResult, Pyramid, make_block, new_level
