@@ -69,5 +69,5 @@ class PlateDescription:
 
 def describe_samples(count: int, most: float | None) -> tuple[ShownChannel, ...]:
     """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed."""
-    window = None if most is None else Window(0.0, most, 0.0, most)
+    window = None if most is None else Window(0.0, most, None, None)
     return tuple(ShownChannel(name, color, number < 3, window) for number, (name, color) in enumerate(RGBA[:count]))

@@ -237,10 +237,7 @@ def _levels(
 
 
 def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[int | None]) -> bool:
-    """Return whether both levels cover the same area along `dimensions`, up to one pixel of `level`.
-
-    Levels without scale or translation count as covering the same area.
-    """
+    """Return whether both levels cover one area along `dimensions`, up to one pixel of `level`, as far as is known."""
     if level.scale is None or first.scale is None or level.translation is None or first.translation is None:
         return True
     for dimension in dimensions:

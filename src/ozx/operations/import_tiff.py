@@ -26,8 +26,9 @@ from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.imported import Claims, has_images, known_damage, other_metadata
-from ozx.images.tiff.opening import TiffImages, TiffOptions, count_files, open_tiff
+from ozx.images.tiff.opening import TiffImages, count_files, open_tiff
 from ozx.images.tiff.pages import parse_axes
+from ozx.images.tiff.source import TiffOptions
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -373,10 +374,7 @@ def _parse(asked: dict[str, Any]) -> _Order:
 @contextmanager
 def _sharing(options: _Order) -> Iterator[_Order]:
     """Yield the options with an executor: the given executor, or a thread pool that all images share."""
-    if options.executor is not None:
-        yield options
-        return
-    with block_workers() as workers:
+    with block_workers(options.executor) as workers:
         yield replace(options, executor=workers.executor, ahead=workers.jobs)
 
 

@@ -31,7 +31,6 @@ _MEMORY = 176 << 20
 # A fourth of the memory is for waiting frames, the rest for the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
-_WHEN_FULL = ("wait", "raise")
 
 
 @resource_errors()
@@ -155,7 +154,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     documents = StreamDocuments(hierarchy, layout, {at: plan.growing for at, plan in plans.items()})
     memory = _checked_memory(memory, max(plan.frame_bytes for plan in plans.values()))
-    ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=_is_waiting(when_full))
+    if when_full not in ("wait", "raise"):
+        raise UsageError(f"expected wait or raise for when_full; got {when_full!r}")
+    ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=when_full == "wait")
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
     threads = None if jobs is None else checked_jobs(jobs)
@@ -216,12 +217,6 @@ def _plan_cameras(
     plans = [plan_frames(completed(camera, given), name, *how[1:]) for name, camera in cameras.items()]
     hierarchy = series_of([plan.image for plan in plans])
     return dict(zip(hierarchy.images, plans, strict=True)), hierarchy
-
-
-def _is_waiting(when_full: str) -> bool:
-    if when_full not in _WHEN_FULL:
-        raise UsageError(f"expected wait or raise for when_full; got {when_full!r}")
-    return when_full == "wait"
 
 
 def _checked_memory(memory: int | None, frame: int) -> int:

@@ -17,7 +17,8 @@ from tiffs import (
 
 from ozx.errors import FormatError
 from ozx.images.description import PixelSize
-from ozx.images.tiff.opening import TiffOptions, open_tiff
+from ozx.images.tiff.opening import open_tiff
+from ozx.images.tiff.source import TiffOptions
 
 
 def opened(path, **options):

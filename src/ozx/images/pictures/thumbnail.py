@@ -166,10 +166,7 @@ def _read_tiles(
 
 
 def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
-    """Return the planes of a well's first existing field.
-
-    Raise `FormatError` if these planes have another form than the planes of the first well.
-    """
+    """Return the planes of a well's first existing field; raise `FormatError` if they are unlike the first well's."""
     # Opened without the metadata of the field and its other levels: one document instead of many.
     where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
     array = None if where is None else nodes.find(where)
@@ -186,10 +183,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
 
 
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
-    """Return whether an array has a shape like the first well's array.
-
-    Height and width must be above 0 and at most four times those of the first well; all other lengths must be equal.
-    """
+    """Return whether an array has a shape like the first well's array; only height and width may differ, to a limit."""
     first = plane.level.array.shape
     return len(shape) == len(first) and all(
         0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected

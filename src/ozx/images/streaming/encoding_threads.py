@@ -128,9 +128,6 @@ class FrameQueue:
         return are_taken and not any(turn < first for turn in self._running)
 
 
-# The view that readers have of a growing file: each image ends before its first incomplete frame.
-
-
 class LiveView:
     """Writer of the index that readers of a growing file use: each image ends before its first incomplete frame.
 

@@ -143,10 +143,7 @@ class FrameRecords:
             ]
 
     def documents(self, length: int) -> dict[str, bytes]:
-        """Return the ``zarr.json`` documents of the records by key, for `length` along the growing axis.
-
-        The result is empty if the records have no fields.
-        """
+        """Return the ``zarr.json`` documents of the records, if any, by key, for `length` along the growing axis."""
         with self._lock:
             names = sorted(self._shards)
         if not names:

@@ -84,10 +84,7 @@ class StreamFile:
         return self._growing.partial.path
 
     def begin(self, images: Mapping[str, Documents]) -> None:
-        """Write the first drafts of all metadata; later calls do nothing.
-
-        Call this before the first value is written.
-        """
+        """Write the first drafts of all metadata, before the first value is written; later calls do nothing."""
         with self._late(images) as fitting, self._lock:
             if not self.is_begun:
                 self._growing.put(0, [_entries(self._groups)])
@@ -217,10 +214,7 @@ class StreamFile:
 
     @contextmanager
     def errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError` that names the final file.
-
-        `more` is the number of bytes that are being written.
-        """
+        """Convert system errors, while `more` bytes are written, to a `ResourceError` that names the final file."""
 
         def needed() -> int:
             with self._lock:

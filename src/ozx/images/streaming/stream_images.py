@@ -199,10 +199,7 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the first `count` of `names`; by default, all up to the last used name.
-
-    If `names` lacks a used name, return the used names.
-    """
+    """Return the first `count` of `names`, by default all up to the last used one; the used ones if one is unusual."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what} (A, B or 1, 2 or 01, 02)")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]

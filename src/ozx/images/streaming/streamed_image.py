@@ -216,10 +216,7 @@ class StreamedImage:
         return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
     def drafts(self, length: int) -> Iterator[tuple[str, bytes | memoryview]]:
-        """Return an iterator of all incomplete chunks with their names; missing frames are zero.
-
-        The image has `length` along the growing axis.
-        """
+        """Return an iterator of the incomplete chunks of the image at `length`, by name; missing frames are zero."""
         chunks = self._pyramid.copy().finish(self._growing or 0, length)
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
@@ -123,7 +120,7 @@ def _new_image(
                 path=found.path,
             )
         return replace(new, levels=tuple(level.with_integers() for level in new.levels))
-    return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
+    return replace(new, channels=_channels(description, new.channel_count, edits))
 
 
 def _place(
@@ -190,9 +187,7 @@ def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[
     return tuple(factors) if len(plane) == 1 and is_smaller and source.shape != above.shape else None
 
 
-def _channels(
-    description: ImageDescription, dtype: np.dtype[Any], count: int, edits: Edits | None
-) -> tuple[ShownChannel, ...]:
+def _channels(description: ImageDescription, count: int, edits: Edits | None) -> tuple[ShownChannel, ...]:
     for what, values in (
         ("channel names", None if edits is None else edits.channel_names),
         ("colors", None if edits is None else edits.colors),
@@ -207,17 +202,9 @@ def _channels(
             channel,
             label=name or channel.label,
             color=color or channel.color,
-            window=_window(channel.window, dtype),
         )
         for channel, name, color in zip(known, names, colors, strict=True)
     )
-
-
-def _window(window: Window | None, dtype: np.dtype[Any]) -> Window | None:
-    if window is None or dtype.kind not in "iu":
-        return window
-    limits = np.iinfo(dtype)
-    return Window(window.start, window.end, float(limits.min), float(limits.max))
 
 
 def _named_plate(

@@ -25,7 +25,7 @@ from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, c
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
-from ozx.images.tiff.source import OnError, TiffSource
+from ozx.images.tiff.source import TiffOptions, TiffSource
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
@@ -216,18 +216,6 @@ _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page of
 _BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|shaped series failed to reshape")
 # Messages that ozx replaces by better ones.
 _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised")
-
-
-@dataclass(frozen=True, slots=True)
-class TiffOptions:
-    """Options for opening a TIFF file."""
-
-    # Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
-    axes: tuple[str, ...] | None = None
-    keep_singletons: bool = False  # whether axes of length 1 stay
-    on_error: OnError = "fail"  # ``fill`` replaces damaged or missing parts by zeros
-    series: int | None = None  # the number of the only image to read; None for all
-    with_levels: bool = False  # whether smaller levels are read, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,17 +440,8 @@ def _read_image(
     for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
             check_decodable(one.keyframe)
-            source = TiffSource(
-                one,
-                files,
-                asked=options.axes,
-                keep_singletons=options.keep_singletons,
-                on_error=options.on_error,
-                recipe=(
-                    _source_again,
-                    (os.path.abspath(path), look_at(path), options, _state(path), number, level, files),
-                ),
-            )
+            again = os.path.abspath(path), look_at(path), options, _state(path), number, level, files
+            source = TiffSource(one, files, options, (_source_again, again))
         except OzxError as error:
             if level == 0:
                 raise

@@ -240,10 +240,7 @@ class PageMap:
             yield number, corner
 
     def page(self, number: int) -> Page | None:
-        """Return the page with this number.
-
-        None means that the page is missing, or not needed because the pixels are contiguous.
-        """
+        """Return a page by its number; None if it is missing, or not needed because the pixels are contiguous."""
         return self._pages[number] if number < len(self._pages) else None
 
     def first(self, number: int) -> Page:

@@ -194,10 +194,8 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
 def plate_of(
     plate: PlateDescription, images: Mapping[int, NewImage], files: Mapping[str, bytes] | None = None
 ) -> NewHierarchy:
-    """Return a hierarchy with a plate and those of `images` that it names; each has the path ``ROW/COLUMN/NUMBER``.
-
-    OME-Zarr 0.5, "plate" and "well" metadata.
-    """
+    """Return a hierarchy with a plate and those of `images` that it names; each has the path ``ROW/COLUMN/NUMBER``."""
+    # OME-Zarr 0.5, "plate" and "well" metadata.
     described: dict[str, Any] = {
         "name": plate.name,
         "rows": [{"name": name} for name in plate.rows],

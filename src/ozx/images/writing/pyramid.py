@@ -417,10 +417,7 @@ class BlockPyramid:
         yield from self.add(corner, rest, number + 1)
 
     def finish(self, axis: int, length: int) -> Iterator[EncodedChunk]:
-        """Yield the chunks of the incomplete blocks.
-
-        Missing pixels are zero, and the image has the length `length` along `axis`.
-        """
+        """Yield the chunks of the incomplete blocks, with zeros for missing pixels, up to `length` along `axis`."""
         self._cut(axis, length)
         for number, stage in enumerate(self._stages):
             shape = self._levels[stage.first].level.shape
@@ -458,10 +455,7 @@ class BlockPyramid:
     def _put(
         self, number: int, start: Lengths, lengths: Lengths, corner: Lengths, pixels: NDArray[Any]
     ) -> NDArray[Any] | None:
-        """Copy pixels into a block.
-
-        Return the block to the thread that completes it, and None to other threads.
-        """
+        """Copy pixels into a block; return the block to the thread that completes it, and None to other threads."""
         with self._lock:
             block = self._gathered[number].get(start)
             if block is None:

@@ -57,10 +57,7 @@ class OpenShards:
         self._lock = threading.Lock()
 
     def add(self, place: Lengths, data: bytes | memoryview | None) -> FinishedValue | None:
-        """Add a chunk; return the shard (or unsharded chunk) that is now complete, or None.
-
-        `data` is None for a chunk that is not stored.
-        """
+        """Add a chunk, or None if it is not stored; return the shard (or unsharded chunk) that is now complete."""
         if not self._layout.levels:
             return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
         home = tuple(at // count for at, count in zip(place, self._per_shard, strict=True))
@@ -133,10 +130,7 @@ def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
 
 
 def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Part, ...]:
-    """Return the parts of a shard: its chunks in C order, then its index.
-
-    `chunks` maps places in the shard to chunks.
-    """
+    """Return the parts of a shard: `chunks`, by their places in the shard, in C order, then its index."""
     lengths = np.zeros(per_shard, np.int64)
     for place, chunk in chunks.items():
         lengths[place] = chunk.length
