@@ -25,7 +25,6 @@ class ImageDescription:
     # Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
     sizes: Mapping[str, PixelSize] = field(default_factory=dict)
     channels: tuple[ShownChannel, ...] = ()  # its channels in order; empty if unknown
-    acquired: str | None = None  # the acquisition date, in the file's format
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
 
 

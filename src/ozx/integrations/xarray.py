@@ -166,9 +166,8 @@ class OzxBackend(BackendEntrypoint):
 
         Parameters
         ----------
-        filename_or_obj, drop_variables, group, options
-            As for `open_dataset`.
-        mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
+        filename_or_obj, drop_variables, mask_and_scale, decode_times, decode_timedelta, use_cftime
+        concat_characters, decode_coords, group, options
             As for `open_dataset`.
 
         Raises

@@ -1,4 +1,4 @@
-"""Parser of OME-XML: names, sizes, channels, dates, plates, and the file of each plane.
+"""Parser of OME-XML: names, sizes, channels, plates, and the file of each plane.
 
 It reads the schema 2016-06, and the same names in older schemas. Only malformed XML is an error: a missing or malformed
 attribute counts as unknown.
@@ -211,8 +211,6 @@ def _parse_image(element: Element) -> OmeImage:
             name=element.get("Name") or None,
             sizes=sizes,
             channels=tuple(channels),
-            # Called CreationDate before 2013-10.
-            acquired=element.findtext("AcquisitionDate") or element.findtext("CreationDate"),
         ),
         has_planes=pixels.find("TiffData") is not None,
     )

@@ -61,19 +61,14 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
 
 
-def make_thumbnail_entry(group: zarr.Group) -> Entry:
-    """Return the archive entry of a hierarchy's thumbnail; archives store it directly after the metadata.
-
-    The same pixels always give the same PNG file, 256 pixels on its longest side.
-    """
-    return Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
-
-
 def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn."""
+    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
+
+    The same pixels always give the same PNG file. Archives store it directly after the metadata.
+    """
     try:
         with opened() as group:
-            return [make_thumbnail_entry(group)], []
+            return [Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))], []
     except (FormatError, UnsupportedError) as error:
         return [], [f"no thumbnail: {error.message}"]
 

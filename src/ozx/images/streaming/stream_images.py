@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +63,6 @@ class FramePlan:
     image: NewImage  # the image; a usual length stands for an unknown length
     axes: tuple[str, ...]  # the names of its axes in the order of acquisition
     lengths: tuple[int | None, ...]  # their lengths; the first may be None if it is unknown
-    dtype: np.dtype[Any]  # the pixel type
 
     @property
     def growing(self) -> int | None:
@@ -75,15 +75,10 @@ class FramePlan:
         return None in self.lengths
 
     @property
-    def frame_shape(self) -> tuple[int, int]:
-        """The shape of a frame."""
-        height, width = self.image.levels[0].source.shape[-2:]
-        return height, width
-
-    @property
     def frame_bytes(self) -> int:
         """The size of a frame in bytes."""
-        return self.frame_shape[0] * self.frame_shape[1] * self.dtype.itemsize
+        source = self.image.levels[0].source
+        return math.prod(source.shape[-2:]) * source.dtype.itemsize
 
 
 def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None) -> FramePlan:
@@ -104,7 +99,7 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
         pyramid=_pyramid(method, downsample, str(axes[0]) if None in lengths else None),
         channels=given_channels(camera.channels, described, axes),
     )
-    return FramePlan(image, tuple(axes), lengths, kind)
+    return FramePlan(image, tuple(axes), lengths)
 
 
 def completed(camera: Camera, other: Camera) -> Camera:

@@ -152,7 +152,6 @@ def _window(values: Sequence[Any], number: int, notes: list[str]) -> Window | No
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}
 # Dots per inch of screens and printers, which programs write if they do not know the pixel size.
 _OF_PRINTERS = frozenset((72, 96, 100, 120, 144, 150, 180, 200, 240, 300, 350, 360, 400, 600, 1200))
-_DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 _RGB = 2  # TIFF 6.0, "PhotometricInterpretation"
 _YCBCR = 6  # decoded as RGB
 
@@ -160,9 +159,7 @@ _YCBCR = 6  # decoded as RGB
 def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
     """Return the metadata of a series without OME-XML; a malformed value is left out."""
     page = series.keyframe
-    description = ImageDescription(
-        name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page), acquired=_date(page)
-    )
+    description = ImageDescription(name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page))
     if series.kind == "imagej":
         return describe_imagej(description, file.imagej_metadata or {}, page)
     if series.kind == "svs":
@@ -194,12 +191,6 @@ def _samples(page: TiffPage) -> tuple[ShownChannel, ...]:
         return ()
     dtype = page.dtype
     return describe_samples(samples, float(np.iinfo(dtype).max) if dtype is not None and dtype.kind == "u" else None)
-
-
-def _date(page: TiffPage) -> str | None:
-    # TIFF 6.0, "DateTime": YYYY:MM:DD HH:MM:SS.
-    match = _DATE.fullmatch(str(page.tags.valueof(306, default="")).strip())
-    return None if match is None else f"{match[1]}-{match[2]}-{match[3]}T{match[4]}"
 
 
 def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDescription:

@@ -60,8 +60,7 @@ class OpenShards:
         """Add a chunk, or None if it is not stored; return the shard (or unsharded chunk) that is now complete."""
         if not self._layout.levels:
             return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
-        home = tuple(at // count for at, count in zip(place, self._per_shard, strict=True))
-        inside = tuple(at % count for at, count in zip(place, self._per_shard, strict=True))
+        home, inside = find_home(place, self._per_shard)
         kept = None if data is None else self._keep(place, data)
         with self._lock:
             shard = self._open.get(home)
@@ -113,6 +112,12 @@ def checked_size(entry: Entry) -> Entry:
             hint="Some readers do not read larger entries: choose smaller chunks or shards.",
         )
     return entry
+
+
+def find_home(place: Lengths, per_shard: Lengths) -> tuple[Lengths, Lengths]:
+    """Return the place of a chunk's shard in the grid, and the place of the chunk in its shard."""
+    home = tuple(at // count for at, count in zip(place, per_shard, strict=True))
+    return home, tuple(at % count for at, count in zip(place, per_shard, strict=True))
 
 
 def chunk_name(array: str, place: Lengths) -> str:
