@@ -173,7 +173,7 @@ def test_names_and_colours_of_qptiff(tmp_path):
             file.write(pixels((64, 96)), description=description, contiguous=False, **options)
     found = opened(path)
     assert found.images[0].source.axes == ("c", "y", "x")
-    assert [(c.name, c.color) for c in found.images[0].description.channels] == [
+    assert [(c.label, c.color) for c in found.images[0].description.channels] == [
         ("DAPI", "0000FF"),
         ("Opal 520", "00FF00"),
     ]
