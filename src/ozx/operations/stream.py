@@ -18,9 +18,17 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
 from ozx.images.streaming.frame_stream import FrameStream, StreamResult
 from ozx.images.streaming.frames import FrameOrder, FrameRing
-from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.streaming.stream_file import StreamFile, StreamUpload
-from ozx.images.streaming.stream_images import Camera, FramePlan, completed, plan_frames, plate_fields, position_series
+from ozx.images.streaming.stream_images import (
+    ENDLESS,
+    Camera,
+    FramePlan,
+    StreamDocuments,
+    completed,
+    plan_frames,
+    plate_fields,
+    position_series,
+)
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of

@@ -97,7 +97,7 @@ def percentile_window(values: NDArray[Any], zeros: int = 0) -> Window:
     # The step is odd: a step that divides the width would sample the same columns in every row.
     count = flat.size + zeros
     step = (count // _MOST_VALUES) | 1
-    sample = _as_floats(flat[::step])
+    sample = np.asarray(np.abs(flat[::step]) if flat.dtype.kind == "c" else flat[::step], np.float64)
     sample = np.concatenate([sample, np.zeros(-(-count // step) - sample.size)]) if zeros else sample
     sample = sample[np.isfinite(sample)]
     least, most = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 1.0)
@@ -110,10 +110,6 @@ def percentile_window(values: NDArray[Any], zeros: int = 0) -> Window:
         limits = np.iinfo(values.dtype)
         return Window(start, end, float(limits.min), float(limits.max))
     return Window(start, end, min(least, start), max(most, end))
-
-
-def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(np.abs(values) if values.dtype.kind == "c" else values, np.float64)
 
 
 # Rendering. A plane is an array (y, x); a picture is an array (y, x, 3) of bytes.

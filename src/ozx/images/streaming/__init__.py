@@ -11,7 +11,7 @@
     The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
 ``streamed_image``
     One image: its levels, its unfinished shards, its complete rows, and the pixels that determine its contrast.
-``stream_images``, ``stream_documents``, ``stream_file``
+``stream_images``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
     metadata in their final places.
 ``chunk_store``, ``recovered_chunks``

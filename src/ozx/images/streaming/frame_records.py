@@ -31,7 +31,7 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.shard_choice import CodecChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document, with_checksum
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
-from ozx.images.streaming.stream_documents import ENDLESS
+from ozx.images.streaming.stream_images import ENDLESS
 from ozx.images.writing.array_layout import array_document
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name

@@ -18,7 +18,7 @@ from ozx.images.pictures.render import percentile_window
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
-from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
+from ozx.images.streaming.stream_images import ENDLESS, StreamDocuments
 from ozx.images.writing.documents import PlannedImage
 from ozx.images.writing.pyramid import (
     EncodedChunk,

@@ -157,13 +157,14 @@ class HierarchyDocuments:
         for path, image in hierarchy.images.items():
             if image.labels:
                 self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
-        arrays = {
-            join_path(path, str(number)): NewArray(
-                level.shape, _source_dtype(planned.image), planned.image.axes, _read_alignment(planned.image, number)
-            )
-            for path, planned in self.images.items()
-            for number, level in enumerate(planned.levels)
-        }
+        arrays = {}
+        for path, planned in self.images.items():
+            sources = [level.source for level in planned.image.levels]
+            for number, level in enumerate(planned.levels):
+                # Computed levels have the chunks of the level from which they are computed.
+                alignment = sources[min(number, len(sources) - 1)].read_alignment
+                array = NewArray(level.shape, sources[0].dtype, planned.image.axes, alignment)
+                arrays[join_path(path, str(number))] = array
         self.arrays = lay_out(arrays, layout)
         for path in missing_groups(["", *self._groups, *self.images, *self.arrays]):
             self._groups.setdefault(path, None)
@@ -201,12 +202,3 @@ def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> PlannedImage:
     levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
     # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
     return PlannedImage(image, levels, None if path in hierarchy.images else "../../")
-
-
-def _source_dtype(image: NewImage) -> np.dtype[Any]:
-    return image.levels[0].source.dtype
-
-
-def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
-    # Computed levels have the chunks of the level from which they are computed.
-    return image.levels[min(number, len(image.levels) - 1)].source.read_alignment

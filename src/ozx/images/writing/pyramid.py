@@ -106,7 +106,11 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
     numbers = np.arange(math.prod(grid), dtype=np.int64)
     places = np.unravel_index(numbers, grid)
     corners = np.stack([place * part for place, part in zip(places, block, strict=True)], axis=1)
-    order = np.lexsort([numbers, *_columns(corners, _sorting_units(levels, stages))]) if len(numbers) > 1 else numbers
+    # The least important key is first.
+    keys = [
+        corners[:, axis] // unit[axis] for unit in _sorting_units(levels, stages) for axis in reversed(range(len(unit)))
+    ]
+    order = np.lexsort([numbers, *keys]) if len(numbers) > 1 else numbers
     for number in order.tolist():
         yield tuple(corners[number].tolist())
 
@@ -127,11 +131,6 @@ def _sorting_units(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> 
     shape = levels[0].shape
     clipped = {tuple(min(part, whole) for part, whole in zip(unit, shape, strict=True)) for unit in found}
     return sorted(clipped, key=lambda unit: (math.prod(unit), unit))
-
-
-def _columns(corners: NDArray[np.int64], units: Sequence[Lengths]) -> list[NDArray[Any]]:
-    """Return the keys by which `numpy.lexsort` sorts the blocks at `corners`; the least important key is first."""
-    return [corners[:, axis] // unit[axis] for unit in units for axis in reversed(range(len(unit)))]
 
 
 def _block(
