@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from ozx.images.streaming.frame_stream import FrameStream, StreamResult
+    from ozx.images.streaming.stream_images import Camera
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import EditResult, edit
     from ozx.operations.export import ExportResult, export
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ozx.operations.read_value import read_value
     from ozx.operations.recover import RecoverResult, recover
     from ozx.operations.repack import RepackResult, repack
-    from ozx.operations.stream import Camera, stream
+    from ozx.operations.stream import stream
     from ozx.operations.thumbnail import ThumbnailResult, thumbnail
     from ozx.operations.unpack import UnpackResult, unpack
     from ozx.operations.write_image import WriteImageResult, write_image
@@ -130,6 +131,7 @@ _HOMES = {
     "ImportResult": "ozx.operations.import_tiff",
     "ImportManyResult": "ozx.operations.import_tiff",
     "WriteImageResult": "ozx.operations.write_image",
+    "Camera": "ozx.images.streaming.stream_images",
     "FrameStream": "ozx.images.streaming.frame_stream",
     "StreamResult": "ozx.images.streaming.frame_stream",
     "ExportResult": "ozx.operations.export",
@@ -142,7 +144,6 @@ _HOMES = {
     "Inspection": "ozx.operations.info",
     "EntryListing": "ozx.operations.list_entries",
     "ListedEntry": "ozx.operations.list_entries",
-    "Camera": "ozx.operations.stream",
     "OzxStore": "ozx.store.ozx_store",
     "Cancelled": "ozx.progress",
     "Progress": "ozx.progress",

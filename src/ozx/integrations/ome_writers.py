@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.hierarchy.ome.model import row_name
 from ozx.images.streaming.frame_records import LONGEST_TEXT, MOST_FIELDS
-from ozx.operations.stream import FrameStream, StreamResult, stream
+from ozx.images.streaming.frame_stream import FrameStream, StreamResult
+from ozx.operations.stream import stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

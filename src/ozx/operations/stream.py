@@ -16,7 +16,7 @@ from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
-from ozx.images.streaming.frame_stream import FrameStream, StreamResult
+from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.frames import FrameOrder, FrameRing
 from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.stream_images import (
@@ -32,8 +32,6 @@ from ozx.images.streaming.stream_images import (
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
-
-__all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
 _MEMORY = 176 << 20
 # A fourth of the memory is for waiting frames, the rest for the chunks of unfinished shards.

@@ -519,7 +519,7 @@ class FrameStream:
         if self._threads.encoded != frames:
             raise RuntimeError(f"received {frames:,} frames, but encoded {self._threads.encoded:,}")
         self._threads.finish_values()
-        documents = self._file.groups
+        documents = dict(self._file.groups)
         for image in self._images.values():
             documents |= image.describe() | image.records.documents(max(1, image.order.length))
         written = self._file.finish(documents)

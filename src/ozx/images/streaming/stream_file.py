@@ -53,7 +53,7 @@ class StreamFile:
     ) -> None:
         check_target(target, force=force)
         self.target, self.place, self._force, self._sync = target, place, force, sync
-        self._groups = dict(groups)
+        self.groups = groups  # the documents that do not change during the stream
         self._slots: dict[str, Slot] = {}
         self._drafts: dict[str, Slot] = {}
         self._lock = threading.Lock()
@@ -74,11 +74,6 @@ class StreamFile:
         self._growing.reserve(self._length)
 
     @property
-    def groups(self) -> dict[str, bytes]:
-        """The metadata documents that do not change during the stream, by key."""
-        return dict(self._groups)
-
-    @property
     def partial_path(self) -> str:
         """The absolute path of the file until it is complete."""
         return self._growing.partial.path
@@ -87,8 +82,8 @@ class StreamFile:
         """Write the first drafts of all metadata, before the first value is written; later calls do nothing."""
         with self._late(images) as fitting, self._lock:
             if not self.is_begun:
-                self._growing.put(0, [_entries(self._groups)])
-                self.index.show(self._groups)
+                self._growing.put(0, [_entries(self.groups)])
+                self.index.show(self.groups)
                 for path, documents in fitting.items():
                     self._put(path, documents)
                 self.is_begun = True

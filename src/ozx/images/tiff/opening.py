@@ -229,7 +229,7 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """The images of a TIFF file and of the other files that belong to it; `close` closes all these files."""
+    """The images of a TIFF file and of the other files that belong to it; the end of a ``with`` block closes them all."""
 
     path: str  # the given file
     images: dict[int, TiffImage]  # the chosen images, by number
@@ -245,10 +245,6 @@ class TiffImages:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all files of the images."""
         self.files.close()
 
 

@@ -246,14 +246,9 @@ class Stacked:
     def __init__(self, arrays: Sequence[ArrayLike], axis: int) -> None:
         self._arrays = list(arrays)
         self._axis = axis
+        shape = arrays[0].shape
+        self.shape = (*shape[:axis], len(arrays), *shape[axis:])
         self.dtype = arrays[0].dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        shape = list(self._arrays[0].shape)
-        shape.insert(self._axis, len(self._arrays))
-        return tuple(shape)
 
     def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
         rest = (*key[: self._axis], *key[self._axis + 1 :])
