@@ -163,7 +163,8 @@ class FrameOrder:
                 f"expected {self._total:,} frames ({self._named()}); this frame is one too many",
                 hint="Give None as the first length if the number of frames is unknown.",
             )
-        if self._has(number):
+        block = self._came.get(number // _BLOCK)
+        if block is not None and block[number % _BLOCK]:
             raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
         most = self.length - 1 + LONGEST_GAP
         if self._total is None and number // self._per_first > most:
@@ -204,10 +205,6 @@ class FrameOrder:
             marks, at = self._came.get(start // _BLOCK, bytes(_BLOCK)), -1
             while (at := marks.find(0, at + 1, end - start)) >= 0:
                 yield self._index(start + at)
-
-    def _has(self, number: int) -> bool:
-        block = self._came.get(number // _BLOCK)
-        return block is not None and block[number % _BLOCK] == 1
 
     def _number(self, index: Sequence[int] | int) -> int:
         places = _whole_numbers(index)

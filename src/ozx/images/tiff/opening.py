@@ -229,7 +229,7 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """The images of a TIFF file and of the other files that belong to it; the end of a ``with`` block closes them all."""
+    """The images of a TIFF file and of the other files that belong to it; a ``with`` block closes them."""
 
     path: str  # the given file
     images: dict[int, TiffImage]  # the chosen images, by number
