@@ -96,7 +96,7 @@ class StreamResult:
         return {"schema": 2, **asdict(self), "missing": missing, "notes": list(self.notes)}
 
 
-def summarise(
+def _summarise(
     path: str, written: tuple[int, int], images: Mapping[str, StreamedImage], ring: FrameRing, durations: Durations
 ) -> StreamResult:
     """Return the result of a stream."""
@@ -524,7 +524,7 @@ class FrameStream:
             documents |= image.describe() | image.records.documents(max(1, image.order.length))
         written = self._file.finish(documents)
         self._store.close(keep=False)
-        return summarise(self.path, written, self._images, self._ring, self._durations)
+        return _summarise(self.path, written, self._images, self._ring, self._durations)
 
     def _check_open(self) -> None:
         self._threads.check_process()
