@@ -73,7 +73,8 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
         chosen = {path: _shards(array, chunks[path], across=True) for path, array in arrays.items()}
     relaid = {}
     for path, document in plain.items():
-        shards = None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path]
+        is_one_chunk = all(part >= whole for part, whole in zip(chunks[path], arrays[path].shape, strict=True))
+        shards = None if is_one_chunk else chosen[path]
         relaid[path] = relayout_document(document, shards, choice.checksum_option(come_into_shards=shards is not None))
     return relaid
 
@@ -168,7 +169,3 @@ def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
     is_striped = array.read_alignment[-1] > 2 * chunks[-1]
     order = [(axis,) for axis in plane[::-1]] if is_striped else [plane[::-1]]
     return grown(chunks, array.shape, [*order, *((axis,) for axis in others)], room)
-
-
-def _is_one_chunk(array: NewArray, chunks: Lengths) -> bool:
-    return all(part >= whole for part, whole in zip(chunks, array.shape, strict=True))

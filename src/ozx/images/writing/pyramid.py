@@ -317,7 +317,8 @@ class Pyramid:
         channels = 1 if self._channel is None else shape[self._channel]
         sampling = choose_sampling(shape, channels) if self._is_sampled else None
         for corner in iter_corners(self._geometry, self._stages):
-            region = _region(corner, stage.block, shape)
+            bounds = zip(corner, stage.block, shape, strict=True)
+            region = tuple(slice(start, min(start + part, whole)) for start, part, whole in bounds)
             size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
             yield BlockTask(part_of(self._source, region), corner, self._later.works[0], sampling, size)
 
@@ -490,12 +491,6 @@ class _Block:
         taken = pixels[tuple(out_of)]
         self.pixels[tuple(into)] = taken
         return taken.size
-
-
-def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...]:
-    return tuple(
-        slice(start, min(start + part, whole)) for start, part, whole in zip(corner, block, shape, strict=True)
-    )
 
 
 def choose_sampling(shape: Lengths, channels: int) -> Sampling:
