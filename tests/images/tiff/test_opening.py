@@ -17,7 +17,7 @@ from tiffs import (
 
 from ozx.errors import FormatError
 from ozx.images.description import PixelSize
-from ozx.images.tiff.opening import open_tiff
+from ozx.images.tiff.opening import check_files, open_tiff
 from ozx.images.tiff.source import TiffOptions
 
 
@@ -187,3 +187,27 @@ def test_planes_that_nothing_counts_are_told(tmp_path, compression):
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 6 // 10])
     (told,) = opened(path, on_error="fill").damage
     assert "the list of pages ends after page" in told
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/secret/x.tif",
+        "\\secret\\x.tif",
+        "C:x.tif",
+        "c:/x.tif",
+        "C:\\x.tif",
+        "//server/share/x.tif",
+        "\\\\server\\share\\x.tif",
+        "\\\\?\\C:\\x.tif",
+        "../x.tif",
+        "..\\x.tif",
+        "a/../../x.tif",
+        "a\\..\\..\\x.tif",
+        "a/.. /x.tif",
+        "..",
+    ],
+)
+def test_names_outside_of_the_folder_are_refused_on_every_system(name):
+    with pytest.raises(FormatError, match="the OME-XML refers to a file outside of its own folder"):
+        check_files([name], "a.ome.tif")

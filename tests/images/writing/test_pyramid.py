@@ -1,4 +1,4 @@
-"""Encoded chunks, decoded by zarr."""
+"""The levels of a pyramid and their encoded chunks."""
 
 from functools import partial
 
