@@ -18,8 +18,7 @@ from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
-from ozx.images.block_checks import with_checked_blocks
-from ozx.images.pixel_source import ArrayLike, ArraySource
+from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
 from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel, PyramidChoice
 from ozx.integrations.napari.reading import LayerData, with_way_out
