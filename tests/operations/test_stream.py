@@ -80,22 +80,6 @@ def test_frames_of_any_index_and_missing_ones(out, tmp_path):
     assert frames.result.to_dict()["missing"][0] == {"position": "", "index": [0, 1]}
 
 
-def test_positions(out, tmp_path):
-    with stream(out, shape=(None, 2, 300, 400), positions=["left", "right"], **WORDS) as frames:
-        for t in range(5):
-            for c in range(2):
-                frames.append(PIXELS[t, c], position="left")
-                if t < 3:
-                    frames.append(PIXELS[t, 1 - c], position=1)
-    assert [image.name for image in ozx.inspect(out).images] == ["left", "right"]
-    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx")
-    assert_same_images(out, tmp_path / "b.ozx", "0", windows=False)
-    ozx.write_image(tmp_path / "c.ozx", PIXELS[:3, ::-1], axes="tcyx")
-    assert_same_images(out, tmp_path / "c.ozx", "1", windows=False)
-    assert_valid(out)
-    assert frames.result.frames == 16
-
-
 @pytest.mark.parametrize("version", ["0.5", "0.6"])
 def test_a_plate(out, version):
     plate = {"B/3": 2, "A/1": 1}
