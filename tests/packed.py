@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -37,6 +38,15 @@ def write_archive(path, values: dict[str, bytes], comment: bytes = PROMISE) -> P
 def pack_tree(source, path, comment: bytes = PROMISE) -> Path:
     """Write the hierarchy in the directory `source` as ozx does."""
     return write_archive(path, sort_values(tree(source)), comment)
+
+
+def pack_changed(source, path, change) -> Path:
+    """Pack a hierarchy after `change` has edited the ``ome`` of its root, or its values."""
+    values = tree(source)
+    root = json.loads(values["zarr.json"])
+    change(root["attributes"]["ome"], values)
+    values["zarr.json"] = json.dumps(root).encode()
+    return write_archive(path, sort_values(values))
 
 
 def pack_with_manifest_inside(source, path, **options) -> Path:

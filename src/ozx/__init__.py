@@ -28,14 +28,13 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
-    from ozx.images.streaming.frame_stream import FrameStream
-    from ozx.images.streaming.statistics import StreamResult
+    from ozx.images.streaming.frame_stream import FrameStream, StreamResult
+    from ozx.images.streaming.stream_images import Camera
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import EditResult, edit
     from ozx.operations.export import ExportResult, export
     from ozx.operations.extract import ExtractResult, extract
-    from ozx.operations.import_result import ImportManyResult, ImportResult
-    from ozx.operations.import_tiff import import_tiff, import_tiffs
+    from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
     from ozx.operations.info import Inspection, inspect
     from ozx.operations.list_entries import EntryListing, ListedEntry, list_entries
     from ozx.operations.pack import pack, pack_many
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from ozx.operations.read_value import read_value
     from ozx.operations.recover import RecoverResult, recover
     from ozx.operations.repack import RepackResult, repack
-    from ozx.operations.stream import Camera, stream
+    from ozx.operations.stream import stream
     from ozx.operations.thumbnail import ThumbnailResult, thumbnail
     from ozx.operations.unpack import UnpackResult, unpack
     from ozx.operations.write_image import WriteImageResult, write_image
@@ -129,11 +128,12 @@ _HOMES = {
     "ExtractResult": "ozx.operations.extract",
     "EditResult": "ozx.operations.edit",
     "RecoverResult": "ozx.operations.recover",
-    "ImportResult": "ozx.operations.import_result",
-    "ImportManyResult": "ozx.operations.import_result",
+    "ImportResult": "ozx.operations.import_tiff",
+    "ImportManyResult": "ozx.operations.import_tiff",
     "WriteImageResult": "ozx.operations.write_image",
+    "Camera": "ozx.images.streaming.stream_images",
     "FrameStream": "ozx.images.streaming.frame_stream",
-    "StreamResult": "ozx.images.streaming.statistics",
+    "StreamResult": "ozx.images.streaming.frame_stream",
     "ExportResult": "ozx.operations.export",
     "ThumbnailResult": "ozx.operations.thumbnail",
     "Report": "ozx.validation.report",
@@ -144,7 +144,6 @@ _HOMES = {
     "Inspection": "ozx.operations.info",
     "EntryListing": "ozx.operations.list_entries",
     "ListedEntry": "ozx.operations.list_entries",
-    "Camera": "ozx.operations.stream",
     "OzxStore": "ozx.store.ozx_store",
     "Cancelled": "ozx.progress",
     "Progress": "ozx.progress",

@@ -185,14 +185,6 @@ def test_ls_lists_one_folder(files, packed, url):
         files.ls(f"{url}/no")
 
 
-def test_glob_and_walk(files, packed, url):
-    root = packed.as_posix()
-    assert files.glob(f"{url}/*/zarr.json") == [f"{root}/{name}/zarr.json" for name in ("0", "1", "2", "labels")]
-    assert len(files.glob(f"{url}/**/zarr.json")) == sum(key.endswith("zarr.json") for key in tree(IMAGE))
-    top = next(iter(files.walk(url)))
-    assert top == (root, ["0", "1", "2", "labels"], ["zarr.json"])
-
-
 @pytest.mark.parametrize(
     ("start", "end"), [(None, None), (0, 4), (4, None), (None, 4), (-4, None), (-8, -4), (None, -4), (9, 3), (0, 10**9)]
 )

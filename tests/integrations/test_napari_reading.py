@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import zarr
 from hierarchies import FIXTURES, tree
-from packed import pack_tree, sort_values, write_archive, zip_values
+from packed import pack_changed, pack_tree, sort_values, write_archive, zip_values
+from pictures import add_image, new_group
 from range_server import serving
+from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError, UnsupportedError
@@ -23,32 +25,20 @@ def packed(name, folder):
     return str(pack_tree(FIXTURES / f"{name}.ome.zarr", folder / f"{name}.ozx"))
 
 
-def changed(name, folder, change):
-    """Pack a fixture of which `change` has edited the root's ``ome``."""
-    values = tree(FIXTURES / f"{name}.ome.zarr")
-    root = json.loads(values["zarr.json"])
-    change(root["attributes"]["ome"], values)
-    values["zarr.json"] = json.dumps(root).encode()
-    return str(write_archive(folder / "changed.ozx", sort_values(values)))
+def written(folder, array, axes, **ome):
+    """Make an image of one level in the folder ``tree``, which tests pack."""
+    return add_image(new_group(store=LocalStore(folder / "tree")), [array], axes, scales=[[1] * array.ndim], **ome)
 
 
-def written(folder, arrays, axes, ome=None):
-    """Pack an image made with zarr: level by level, axis names as in OME-Zarr."""
-    root = zarr.create_group(folder / "tree", zarr_format=3, overwrite=True)
-    add_image(root, arrays, axes, ome)
+def new_plate(folder, wells):
+    """Make a plate of one row, with one field in each well: the pixels by the path of the well, and their axes."""
+    listed = [{"path": path, "rowIndex": 0, "columnIndex": number} for number, path in enumerate(wells)]
+    columns = [{"name": path[-1]} for path in wells]
+    root = new_group({"plate": {"rows": [{"name": "A"}], "columns": columns, "wells": listed}}, LocalStore(folder))
+    for path, (pixels, axes) in wells.items():
+        well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+        add_image(well.create_group("0"), [pixels], axes)
     return root
-
-
-def add_image(group, arrays, axes, ome=None):
-    types_ = {"t": "time", "c": "channel"}
-    datasets = []
-    for number, array in enumerate(arrays):
-        data = group.create_array(str(number), shape=array.shape, chunks=array.shape, dtype=array.dtype)
-        data[...] = array
-        steps = [{"type": "scale", "scale": [2.0**number] * array.ndim}]
-        datasets.append({"path": str(number), "coordinateTransformations": steps})
-    multiscale = {"axes": [{"name": a, "type": types_.get(a, "space")} for a in axes], "datasets": datasets}
-    group.attrs["ome"] = {"version": "0.5", "multiscales": [multiscale], **(ome or {})}
 
 
 def first(data):
@@ -157,16 +147,13 @@ def test_a_field_that_is_missing_is_black(tmp_path):
 
 
 def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(tmp_path):
-    wells = [{"path": path, "rowIndex": 0, "columnIndex": n} for n, path in enumerate(("A/1", "A/2", "A/3"))]
-    plate = {"rows": [{"name": "A"}], "columns": [{"name": name} for name in "123"], "wells": wells}
-    root = zarr.create_group(tmp_path / "tree", attributes={"ome": {"version": "0.5", "plate": plate}})
-    for path, size in (("A/1", 4), ("A/2", 3), ("A/3", 6)):
-        well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
-        field = well.create_group("0")
-        add_image(field, [np.full((size, size), size, "u1")], "yx")
-        if path != "A/3":
-            names = field.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
-            add_image(names.create_group("cells"), [np.full((size, size), 1, "u1")], "yx", {"image-label": {}})
+    sizes = {"A/1": 4, "A/2": 3, "A/3": 6}
+    root = new_plate(
+        tmp_path / "tree", {path: (np.full((size, size), size, "u1"), "yx") for path, size in sizes.items()}
+    )
+    for path in ("A/1", "A/2"):
+        names = root[f"{path}/0"].create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
+        add_image(names.create_group("cells"), [np.ones((sizes[path],) * 2, "u1")], "yx", **{"image-label": {}})
     image, labels = read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "plate.ozx")))
     assert image[0].compute().tolist() == [[4] * 4 + [3, 3, 3, 0] + [6] * 4] * 3 + [[4] * 4 + [0] * 4 + [6] * 4]
     assert labels[1]["name"] == "plate: cells"
@@ -175,12 +162,8 @@ def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(t
 
 
 def test_a_field_with_fewer_channels_than_the_first_is_told_when_its_channel_is_shown(tmp_path):
-    wells = [{"path": path, "rowIndex": 0, "columnIndex": n} for n, path in enumerate(("A/1", "A/2"))]
-    plate = {"rows": [{"name": "A"}], "columns": [{"name": name} for name in "12"], "wells": wells}
-    root = zarr.create_group(tmp_path / "tree", attributes={"ome": {"version": "0.5", "plate": plate}})
-    for path, count in (("A/1", 3), ("A/2", 2)):
-        well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
-        add_image(well.create_group("0"), [np.full((count, 4, 4), count, "u1")], "cyx")
+    counts = {"A/1": 3, "A/2": 2}
+    new_plate(tmp_path / "tree", {path: (np.full((count, 4, 4), count, "u1"), "cyx") for path, count in counts.items()})
     layers = [data for data, _, _ in read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "plate.ozx")))]
     assert layers[1].compute()[0].tolist() == [3] * 4 + [2] * 4
     assert layers[2][:, :4].compute().all()
@@ -202,7 +185,7 @@ def test_several_files_give_the_layers_of_all(tmp_path):
 
 
 def test_a_last_axis_of_three_pixels_is_no_colour(tmp_path):
-    written(tmp_path, [np.zeros((9, 8, 3), "u1")], "zyx")
+    written(tmp_path, np.zeros((9, 8, 3), "u1"), "zyx")
     data, meta, _ = read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "thin.ozx")))[0]
     assert meta["rgb"] is False
     assert data.shape == (9, 8, 3)
@@ -211,7 +194,7 @@ def test_a_last_axis_of_three_pixels_is_no_colour(tmp_path):
 
 @pytest.mark.parametrize(("count", "colors"), [(2, ["magenta", "green"]), (7, ["cyan", "yellow"])])
 def test_channels_without_metadata_get_colours_and_numbers(tmp_path, count, colors):
-    written(tmp_path, [np.zeros((count, 4, 4), "u1")], "cyx")
+    written(tmp_path, np.zeros((count, 4, 4), "u1"), "cyx")
     layers = read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "many.ome.ozx")))
     assert len(layers) == count
     assert [meta["colormap"] for _, meta, _ in layers][:2] == colors
@@ -219,17 +202,17 @@ def test_channels_without_metadata_get_colours_and_numbers(tmp_path, count, colo
 
 
 def test_a_spectrum_stays_one_layer(tmp_path):
-    written(tmp_path, [np.zeros((200, 4, 4), "u1")], "cyx")
+    written(tmp_path, np.zeros((200, 4, 4), "u1"), "cyx")
     layers = read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "spectrum.ozx")))
     assert [(meta["axis_labels"], data.shape) for data, meta, _ in layers] == [(["c", "y", "x"], (200, 4, 4))]
 
 
 def test_labels_without_the_planes_of_their_image_are_shown_on_all_of_them(tmp_path):
-    root = written(tmp_path, [np.zeros((2, 3, 4, 5), "u1")], "tzyx")
+    root = written(tmp_path, np.zeros((2, 3, 4, 5), "u1"), "tzyx")
     names = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells", "all"]}})
     pixels = np.arange(2 * 4 * 5, dtype="u2").reshape(2, 4, 5)
-    add_image(names.create_group("cells"), [pixels], "tyx", {"image-label": {}})
-    add_image(names.create_group("all"), [pixels[0]], "yx", {"image-label": {}})
+    add_image(names.create_group("cells"), [pixels], "tyx", scales=[[1] * 3], **{"image-label": {}})
+    add_image(names.create_group("all"), [pixels[0]], "yx", scales=[[1] * 2], **{"image-label": {}})
     _, cells, everywhere = read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "x.ozx")))
     assert cells[0].shape == (2, 3, 4, 5)
     assert np.array_equal(cells[0].compute()[:, 2], pixels)
@@ -296,7 +279,7 @@ def stand_still(ome, values):
 )
 def test_what_is_wrong_with_a_file_is_said_in_our_words(tmp_path, change, message):
     with pytest.raises(OzxError, match=message) as caught:
-        read_layers(changed("image", tmp_path, change))
+        read_layers(str(pack_changed(FIXTURES / "image.ome.zarr", tmp_path / "changed.ozx", change)))
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     assert str(caught.value).startswith(str(tmp_path / "changed.ozx"))
@@ -304,13 +287,13 @@ def test_what_is_wrong_with_a_file_is_said_in_our_words(tmp_path, change, messag
 
 def test_what_is_no_image_is_refused(tmp_path):
     with pytest.raises(FormatError, match=r"expected .* image"):
-        root = written(tmp_path, [np.zeros((4, 4))], "yx", {"image-label": {}})
+        root = written(tmp_path, np.zeros((4, 4)), "yx", **{"image-label": {}})
         root.attrs["ome"] = {"version": "0.5"}
         read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "empty.ozx")))
 
 
 def test_labels_of_fractions_are_refused(tmp_path):
-    written(tmp_path, [np.zeros((4, 4))], "yx", {"image-label": {}})
+    written(tmp_path, np.zeros((4, 4)), "yx", **{"image-label": {}})
     with pytest.raises(FormatError, match="0: expected a label image of integers, found float64"):
         read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "labels.ozx")))
 

@@ -186,13 +186,6 @@ def test_what_was_read_and_saved_is_what_it_was(tmp_path, name):
     assert ome(group)["omero"] == ome(before)["omero"]
 
 
-def test_large_arrays_are_sharded_in_pieces_that_fit_into_memory(tmp_path):
-    data = np.broadcast_to(np.uint16(5), (9000, 6000))
-    group = save(tmp_path, image(data), image(data, name="B"))
-    assert (group["0"].chunks, group["0"].shards) == ((1, 512, 512), (1, 4096, 4096))
-    assert group["0"][1, 8990:, 5990:].tolist() == [[5] * 10] * 10
-
-
 def refused(tmp_path, message, *layers):
     path = tmp_path / "refused.ozx"
     with pytest.raises(UnsupportedError, match=message) as caught:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from hierarchies import FIXTURES, tree
-from packed import pack_tree, sort_values, write_archive
+from hierarchies import FIXTURES
+from packed import pack_changed, pack_tree, write_archive
 from range_server import serving
 
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
@@ -29,13 +29,9 @@ def pixels(path):
     return zarr.open_array(FIXTURES / path, mode="r")[...]
 
 
-def change(source, path, **ome):
+def change(source, path, **changes):
     """Write an archive of `source` with other root metadata."""
-    values = tree(source)
-    document = json.loads(values["zarr.json"])
-    document["attributes"]["ome"] |= ome
-    values["zarr.json"] = json.dumps(document).encode()
-    return write_archive(path, sort_values(values))
+    return pack_changed(source, path, lambda ome, _: ome.update(changes))
 
 
 def multiscales(source=IMAGE):

@@ -10,7 +10,7 @@ import zarr
 from counting_progress import CountingProgress
 from hierarchies import FIXTURES
 from packed import pack_tree
-from pictures import add_image, new_group, omero
+from pictures import add_image, new_group
 from range_server import serving
 from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, squeezed_axes, squeezed_series, write, write_ome
 from uris import ozx_uri
@@ -273,16 +273,6 @@ def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
     assert ozx.export(source, tmp_path / "b.tif").bigtiff
     assert (tmp_path / "b.tif").read_bytes()[:4] == b"II\x2b\0"
     assert_same(source, tmp_path / "b.tif")
-
-
-def test_rgb_stays_three_channels(tmp_path):
-    array = pixels((3, 40, 50), "uint8")
-    channels = omero(("FF0000", 0, 255), ("00FF00", 0, 255), ("0000FF", 0, 255))
-    ozx.export(make(tmp_path / "a.zarr", [array], "cyx", omero=channels), tmp_path / "a.tif")
-    np.testing.assert_array_equal(tifffile.imread(tmp_path / "a.tif"), array)
-    (image,) = read(tmp_path / "a.tif")[1].images
-    assert [channel.color.as_hex() for channel in image.pixels.channels] == ["#f00", "#0f0", "#00f"]
-    assert {channel.samples_per_pixel for channel in image.pixels.channels} == {1}
 
 
 # Nodes

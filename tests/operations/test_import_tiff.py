@@ -1,7 +1,5 @@
 """TIFF files become .ozx files: level 0 as tifffile reads it, metadata field by field, and nothing half-done."""
 
-import itertools
-import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -90,22 +88,16 @@ FILES = {
     "signed": lambda path: write(path, pixels((600, 500), "i2")),
     "64 bits": lambda path: write(path, pixels((600, 500), "u8")),
     "volume": lambda path: write(path, pixels((40, 300, 300)), volumetric=True, tile=(16, 64, 64)),
+    "five": lambda path: write(path, pixels((2, 3, 2, 300, 280)), metadata={"axes": "TZCYX"}, compression="zlib"),
 }
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_level_0_is_what_tifffile_reads(tmp_path, kind):
-    path = FILES[kind](tmp_path / ("a.ome.tif" if kind == "channels" else "a.tif"))
+    path = FILES[kind](tmp_path / ("a.ome.tif" if kind in ("channels", "five") else "a.tif"))
     group = imported(path)
     check_pixels(group, path)
     assert "1" in group
-
-
-def test_five_dimensions(tmp_path):
-    path = write(tmp_path / "a.ome.tif", pixels((2, 3, 2, 300, 280)), metadata={"axes": "TZCYX"}, compression="zlib")
-    group = imported(path)
-    check_pixels(group, path)
-    assert axes(group) == "tczyx"
 
 
 def test_each_tile_is_decoded_once_over_the_whole_import(tmp_path, monkeypatch):
@@ -594,12 +586,6 @@ def test_progress_counts_the_pixels_once(tmp_path):
     assert (progress.phases, progress.done, progress.stopped) == ([("a.ozx", size)], size, 1)
 
 
-def test_results_as_json(tmp_path):
-    path = write(tmp_path / "a.tif", pixels((60, 70)))
-    result = ozx.import_tiffs([path], sync=False)
-    assert json.loads(json.dumps(result.to_dict()))["results"][0]["status"] == "imported"
-
-
 def test_unsupported_pixels_leave_nothing(tmp_path):
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, np.zeros((30, 40), "complex64"))
@@ -633,13 +619,6 @@ def test_a_real_image_in_five_files(tmp_path):
         assert multiscale(group)["name"] == "multifile"
         original = b"".join(ozx.read_value(tmp_path / "out.ozx", "OME/METADATA.ome.xml"))
         assert original == sample("multifile.companion.ome").read_bytes()
-
-
-def test_every_combination_of_segments_and_chunks(tmp_path):
-    for number, (tile, chunk) in enumerate(itertools.product([(48, 32), (256, 512), None], [64, 100, 512])):
-        common = {"tile": tile} if tile else {"rowsperstrip": 33}
-        path = write(tmp_path / f"{number}.tif", pixels((333, 555)), compression="zlib", **common)
-        check_pixels(imported(path, chunks=f"y={chunk},x={chunk}"), path)
 
 
 def test_damage_that_a_resumed_import_knows(tmp_path):

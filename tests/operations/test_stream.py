@@ -7,14 +7,13 @@ import warnings
 import numpy as np
 import pytest
 import zarr
-from streams import assert_same_images, assert_valid, frames_of, layout_of, wait_until_encoded
+from streams import assert_same_images, assert_valid, layout_of, wait_until_encoded
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.images import Records
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
-from ozx.images.streaming.frame_queue import FrameQueue
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.operations.stream import stream
 
@@ -26,16 +25,14 @@ SAID = {
 }  # fmt: skip
 
 
-WRONG_TYPES = [
-    ({"scale": -1}, "pixel sizes as numbers, by axis; got -1"),
-    ({"scale": {"y": "a"}}, "pixel sizes as numbers, by axis; got {'y': 'a'}"),
+# What more is refused, and in which words, test_write_image.py tells.
+WRONG_WORDS = [
     ({"scale": {"y": -1}}, "pixel sizes above 0; got .*'y': -1"),
-    ({"unit": 5}, "a unit, or units by axis; got 5"),
+    ({"scale": {"z": 1}}, "expected axes of the array, t, c, y, x; got 'z'"),
     ({"unit": ["um"]}, r"a unit, or units by axis; got \['um'\]"),
-    ({"unit": {"y": 5}}, "a unit, or units by axis; got {'y': 5}"),
-    ({"channels": 5}, "a list of channels; got 5"),
-    ({"channels": [5]}, "the fields label, .* for a channel; got 5"),
     ({"channels": {"label": "a"}}, "a list of channels; got {'label': 'a'}"),
+    ({"channels": list("abc")}, "at most 2 channels"),
+    ({"name": 3}, "expected a text as the name of the image; got 3"),
 ]
 
 
@@ -69,39 +66,6 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
     assert result.rate == pytest.approx(2_400_000 / result.seconds)
 
 
-@pytest.mark.parametrize("shape", [(9, 2, 300, 400), (None, 2, 300, 400)])
-@pytest.mark.parametrize("stop", [1, 4, 7])
-def test_an_early_stop_gives_the_right_sizes(out, tmp_path, shape, stop):
-    words = {"chunks": {"t": 2, "y": 256, "x": 256}, "shards": {"t": 4, "y": 512, "x": 512}}
-    with stream(out, shape=shape, **WORDS, **words) as frames:
-        for frame in PIXELS.reshape(-1, 300, 400)[:stop]:
-            frames.append(frame)
-    length = -(-stop // 2)
-    expected = PIXELS[:length].copy()
-    expected.reshape(-1, 300, 400)[stop:] = 0
-    ozx.write_image(tmp_path / "b.ozx", expected, axes="tcyx", **words)
-    assert_same_images(out, tmp_path / "b.ozx", windows=False)
-    assert frames.result.missing == ((("", (length - 1, 1)),) if stop % 2 else ())
-    assert frames.result.missing_count == stop % 2
-    assert_valid(out)
-
-
-@pytest.mark.parametrize("axes", ["tzcyx", "ctzyx", "zyx", "yx", "cyx"])
-@pytest.mark.parametrize("dtype", ["uint8", ">i2", "float32", "bool"])
-def test_any_order_of_acquisition(out, tmp_path, axes, dtype):
-    file_axes = [axis for axis in "tczyx" if axis in axes]
-    lengths = [{"t": 3, "c": 2, "z": 5, "y": 70, "x": 300}[axis] for axis in file_axes]
-    pixels = np.random.default_rng(1).integers(0, 100, lengths).astype(dtype)
-    said = {"scale": {axis: 0.5 for axis in "zyx" if axis in axes}, "unit": "micrometer"}
-    order = dict(zip(file_axes, lengths, strict=True))
-    with stream(out, axes=axes, shape=[order[axis] for axis in axes], dtype=dtype, sync=False, **said) as frames:
-        for _, frame in frames_of(pixels, file_axes, axes):
-            frames.append(frame)
-    ozx.write_image(tmp_path / "b.ozx", pixels, axes=file_axes, **said)
-    assert_same_images(out, tmp_path / "b.ozx")
-    assert_valid(out)
-
-
 def test_frames_of_any_index_and_missing_ones(out, tmp_path):
     with stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
         for t, c in [(4, 1), (0, 0), (2, 1), (1, 0)]:
@@ -114,22 +78,6 @@ def test_frames_of_any_index_and_missing_ones(out, tmp_path):
     assert_same_images(out, tmp_path / "b.ozx", windows=False)
     assert [index for _, index in frames.result.missing] == [(0, 1), (2, 0), (3, 0), (3, 1), (4, 0)]
     assert frames.result.to_dict()["missing"][0] == {"position": "", "index": [0, 1]}
-
-
-def test_positions(out, tmp_path):
-    with stream(out, shape=(None, 2, 300, 400), positions=["left", "right"], **WORDS) as frames:
-        for t in range(5):
-            for c in range(2):
-                frames.append(PIXELS[t, c], position="left")
-                if t < 3:
-                    frames.append(PIXELS[t, 1 - c], position=1)
-    assert [image.name for image in ozx.inspect(out).images] == ["left", "right"]
-    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx")
-    assert_same_images(out, tmp_path / "b.ozx", "0", windows=False)
-    ozx.write_image(tmp_path / "c.ozx", PIXELS[:3, ::-1], axes="tcyx")
-    assert_same_images(out, tmp_path / "c.ozx", "1", windows=False)
-    assert_valid(out)
-    assert frames.result.frames == 16
 
 
 @pytest.mark.parametrize("version", ["0.5", "0.6"])
@@ -241,15 +189,9 @@ def test_metadata_that_comes_late(out, tmp_path):
         )
         frames.set_metadata(scale={"y": 0.5, "t": 2}, unit={"y": "micrometer", "x": "micrometer", "t": "second"})
         take_all(frames, PIXELS[3:])
-        with pytest.raises(UsageError, match="at most 2 channels"):
-            frames.set_metadata(channels=list("abc"))
-        with pytest.raises(UsageError, match="expected axes of the array, t, c, y, x; got 'z'"):
-            frames.set_metadata(scale={"z": 1})
-        for wrong, message in WRONG_TYPES:
+        for wrong, message in WRONG_WORDS:
             with pytest.raises(UsageError, match=message):
                 frames.set_metadata(**wrong)
-        with pytest.raises(UsageError, match="expected a text as the name of the image; got 3"):
-            frames.set_metadata(name=3)
     channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
     words = {**SAID, "channels": channels}
     ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **words)
@@ -259,12 +201,6 @@ def test_metadata_that_comes_late(out, tmp_path):
     assert not ozx.validate(out, level="data").findings
     with pytest.raises(UsageError, match="the stream is closed"):
         frames.set_metadata(name="too late")
-
-
-def test_a_name_is_a_text(out):
-    with pytest.raises(UsageError, match="expected a text as the name of the image; got 3"):
-        stream(out, shape=(1, 300, 400), axes="tyx", dtype="uint16", name=3)
-    assert not list(out.parent.iterdir())
 
 
 def test_late_metadata_of_one_position(out):
@@ -326,55 +262,6 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
         take_all(frames)
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
     assert frames.result.fullest <= 4
-
-
-@pytest.mark.parametrize(
-    ("method", "is_taken"),
-    [
-        ("ozx.images.streaming.frame_queue.FrameQueue.put", False),
-        ("ozx.images.streaming.frames.FrameOrder.record", False),
-        ("ozx.images.streaming.encoding_threads.EncodingThreads._wake", True),  # the frame waits
-    ],
-)
-@pytest.mark.parametrize("is_flushed", [False, True])
-def test_a_stream_goes_on_and_ends_after_an_interrupted_append(out, monkeypatch, method, is_taken, is_flushed):
-    def interrupted(*given):
-        raise KeyboardInterrupt
-
-    frames_left = list(PIXELS.reshape(-1, 300, 400))
-    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
-        frames.append(frames_left.pop(0))
-        wait_until_encoded(frames)
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(method, interrupted)
-            frames.append(frames_left[0])
-        frames_left = frames_left[is_taken:]
-        for frame in frames_left:
-            frames.append(frame)
-        if is_flushed:
-            frames.flush()
-    assert frames.result.missing_count == 0
-    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
-
-
-@pytest.mark.parametrize("is_flushed", [False, True])
-def test_a_frame_that_was_queued_before_the_interrupt_is_stored_once(out, monkeypatch, is_flushed):
-    put = FrameQueue.put
-
-    def put_and_interrupt(*given):
-        put(*given)
-        raise KeyboardInterrupt
-
-    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(FrameQueue, "put", put_and_interrupt)
-            frames.append(PIXELS[0, 0])
-        if is_flushed:
-            assert frames.flush() == 1
-        for frame in PIXELS.reshape(-1, 300, 400)[1:]:
-            frames.append(frame)
-    assert frames.result.missing_count == 0
-    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
 
 
 def test_a_frame_whose_append_was_interrupted_is_kept(out, monkeypatch):
@@ -568,15 +455,6 @@ def test_an_earlier_writer_that_did_not_finish(out):
     assert left.with_name(left.name + ".1").read_bytes() == b"what was left"
 
 
-def test_two_streams_to_one_file(out):
-    with (
-        stream(out, shape=PIXELS.shape, **WORDS) as frames,
-        pytest.raises(ResourceError, match="another program is writing this file"),
-    ):
-        take_all(frames)
-        stream(out, shape=PIXELS.shape, **WORDS)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -588,9 +466,8 @@ def test_two_streams_to_one_file(out):
         ({"axes": "qcyx"}, "one of t, c, z, y, x"),
         ({"when_full": "drop"}, "expected wait or raise for when_full; got 'drop'"),
         ({"memory": 1000}, "memory of at least 3,840,000 bytes, for 4 frames"),
-        ({"jobs": 0}, "expected at least 1 job; got 0"),
-        ({"jobs": -3}, "expected at least 1 job; got -3"),
         ({"jobs": 1.5}, "expected a whole number of jobs; got 1.5"),
+        ({"name": 3}, "expected a text as the name of the image; got 3"),
         ({"positions": "left"}, "a list of distinct names"),
         ({"positions": ["a", "a"]}, "a list of distinct names"),
         ({"positions": ["a"], "plate": {"A/1": 1}}, "only one of positions, plate and cameras"),

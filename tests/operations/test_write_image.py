@@ -12,7 +12,7 @@ from ome_zarr_models.v05 import Image
 
 import ozx
 from ozx.errors import ResourceError, UnsupportedError, UsageError
-from ozx.images.writing.new_image import NewChannel
+from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.operations.write_image import write_image
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (2, 300, 400)).astype("uint16")
@@ -267,7 +267,7 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"channels": [{"window": (float("nan"), 3)}]}, "expected finite numbers"),
     ({"channels": [{"window": (0, float("inf"))}]}, "expected finite numbers"),
     ({"channels": [{"color": "reddish"}]}, "six hexadecimal digits"),
-    ({"channels": [NewChannel(color="12345G")]}, "six hexadecimal digits"),
+    ({"channels": [ShownChannel(color="12345G")]}, "six hexadecimal digits"),
     ({"labels": {"cells": PIXELS[0]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(300, 400\)"),
     *[
         ({"labels": {name: PIXELS}}, "expected the name of a label image; got")

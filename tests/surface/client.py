@@ -14,13 +14,12 @@ import numpy as np
 import zarr
 
 import ozx
-from ozx.images.streaming.frame_stream import FrameStream
-from ozx.images.streaming.statistics import StreamResult
+from ozx.images.streaming.frame_stream import FrameStream, StreamResult
 from ozx.images.streaming.stream_images import Camera
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
-from ozx.operations.import_result import ImportManyResult, ImportResult
+from ozx.operations.import_tiff import ImportManyResult, ImportResult
 from ozx.operations.info import Inspection
 from ozx.operations.pack_one import PackManyResult, PackResult
 from ozx.operations.recover import RecoverResult

@@ -19,8 +19,7 @@ from ozx.flow.batch import hint_with_folder
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
-from ozx.operations.import_result import ImportManyResult, ImportResult
-from ozx.operations.import_tiff import import_tiff, import_tiffs
+from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
 from ozx.quoting import quote
 
 _ENDINGS = (".ozx",)

@@ -18,8 +18,8 @@ from ozx.hierarchy.edit.request import parse_edits, parse_units
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.subset.region import split_names
+from ozx.images.streaming.frame_stream import StreamResult
 from ozx.images.streaming.frames import FrameInput
-from ozx.images.streaming.statistics import StreamResult
 from ozx.operations.stream import stream
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ozx.errors import UsageError
 from ozx.processors import processors
 
 _MOST_JOBS = 4
+
+_Key = TypeVar("_Key")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,24 @@ def working(jobs: int | None = None, executor: Executor | None = None) -> Iterat
         yield Workers(count, pool)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_order(submitted: Iterable[tuple[_Key, Future[_Result]]], most: int) -> Iterator[tuple[_Key, _Result]]:
+    """Yield the result of each task after its key, in the order of the tasks.
+
+    `submitted` submits a task each time that it is asked for one; at most `most` tasks wait or run at a time. After an
+    error, those that have not begun are cancelled.
+    """
+    waiting: deque[tuple[_Key, Future[_Result]]] = deque()
+    try:
+        for task in submitted:
+            waiting.append(task)
+            if len(waiting) >= most:
+                key, future = waiting.popleft()
+                yield key, future.result()
+        while waiting:
+            key, future = waiting.popleft()
+            yield key, future.result()
+    finally:
+        for _, future in waiting:
+            future.cancel()

@@ -4,8 +4,6 @@
     Rendering of images: the pixels to read, and their colours.
 ``pixel_source``, ``description``
     The pixels and the metadata of an image to write, for all file formats.
-``block_checks``
-    Checks that the blocks of an array are what the array declares.
 ``exported_image``
     An image of a hierarchy with the five axes and the pixel types of OME-TIFF.
 ``tiff/``

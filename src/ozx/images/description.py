@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ozx.hierarchy.ome.colors import RGBA, Window
+from ozx.hierarchy.ome.colors import RGBA, ShownChannel, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,25 +18,13 @@ class PixelSize:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelDescription:
-    """Name and display settings of a channel."""
-
-    name: str | None = None  # its name
-    color: str | None = None  # six hexadecimal digits, RRGGBB
-    emission: float | None = None  # emission wavelength, in nanometers
-    window: Window | None = None  # the contrast range that was set when the file was saved
-    is_shown: bool = True  # whether the channel is shown at first; False for transparency
-
-
-@dataclass(frozen=True, slots=True)
 class ImageDescription:
     """Metadata of an image from a file of another format."""
 
     name: str | None = None  # its name
     # Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
     sizes: Mapping[str, PixelSize] = field(default_factory=dict)
-    channels: tuple[ChannelDescription, ...] = ()  # its channels in order; empty if unknown
-    acquired: str | None = None  # the acquisition date, in the file's format
+    channels: tuple[ShownChannel, ...] = ()  # its channels in order; empty if unknown
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
 
 
@@ -44,13 +32,14 @@ class ImageDescription:
 class WellDescription:
     """A well: its row and column, counted from 0, and the numbers of the images that are its fields of view.
 
-    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None.
+    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None. If the
+    plate has no acquisitions, it is empty.
     """
 
     row: int
     column: int
     fields: tuple[int, ...]
-    acquisitions: tuple[int | None, ...]
+    acquisitions: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +66,7 @@ class PlateDescription:
         return replace(self, wells=tuple(wells)) if wells else None
 
 
-def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription, ...]:
-    """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed.
-
-    Examples
-    --------
-    >>> [(channel.name, channel.color, channel.is_shown) for channel in describe_samples(4, 255)][2:]
-    [('Blue', '0000FF', True), ('Alpha', 'FFFFFF', False)]
-    """
-    window = None if most is None else Window(0.0, most, 0.0, most)
-    return tuple(
-        ChannelDescription(name, color, window=window, is_shown=number < 3)
-        for number, (name, color) in enumerate(RGBA[:count])
-    )
+def describe_samples(count: int, most: float | None) -> tuple[ShownChannel, ...]:
+    """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed."""
+    window = None if most is None else Window(0.0, most, None, None)
+    return tuple(ShownChannel(name, color, number < 3, window) for number, (name, color) in enumerate(RGBA[:count]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.subset.region import LevelChoice
-from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
+from ozx.images.description import ImageDescription, PixelSize
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
 
@@ -131,9 +132,7 @@ class ExportedImage:
         return prod(self.shape[:3])
 
 
-def take_image(
-    view: ImageView, path: str, choice: LevelChoice, emissions: Mapping[int, float] | None = None
-) -> ExportedImage:
+def take_image(view: ImageView, path: str, choice: LevelChoice) -> ExportedImage:
     """Return an image or label image for the export to OME-TIFF; no pixels are read."""
     where = path or "the root"
     dimensions = _find_axes(view, where)
@@ -151,7 +150,7 @@ def take_image(
     translation = chosen[0].translation or ()
     if any(translation) and chosen[0].array is view.levels[0].array:
         notes.append(f"{where}: the position of the image (its translation) is left out, as OME-TIFF cannot store it")
-    description = ImageDescription(view.name, sizes, _channels(view, levels[0].shape[1], emissions or {}))
+    description = ImageDescription(view.name, sizes, _channels(view.channels, levels[0].shape[1]))
     return ExportedImage(path, tuple(levels), description, (*view.notes, *view.unapplied, *notes))
 
 
@@ -238,10 +237,7 @@ def _levels(
 
 
 def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[int | None]) -> bool:
-    """Return whether both levels cover the same area along `dimensions`, up to one pixel of `level`.
-
-    Levels without scale or translation count as covering the same area.
-    """
+    """Return whether both levels cover one area along `dimensions`, up to one pixel of `level`, as far as is known."""
     if level.scale is None or first.scale is None or level.translation is None or first.translation is None:
         return True
     for dimension in dimensions:
@@ -266,12 +262,6 @@ def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: Imag
     return sizes
 
 
-def _channels(view: ImageView, count: int, emissions: Mapping[int, float]) -> tuple[ChannelDescription, ...]:
+def _channels(known: tuple[ShownChannel, ...], count: int) -> tuple[ShownChannel, ...]:
     """Return the metadata of all channels, or an empty tuple if the image has no such metadata."""
-    if not view.channels and not emissions:
-        return ()
-    known = [
-        ChannelDescription(channel.label, channel.color, emissions.get(number), channel.window, channel.active)
-        for number, channel in enumerate(view.channels[:count])
-    ]
-    return (*known, *[ChannelDescription()] * (count - len(known)))
+    return (*known[:count], *[ShownChannel()] * (count - len(known))) if known else ()

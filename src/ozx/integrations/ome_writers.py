@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.hierarchy.ome.model import row_name
 from ozx.images.streaming.frame_records import LONGEST_TEXT, MOST_FIELDS
-from ozx.operations.stream import FrameStream, StreamResult, stream
+from ozx.images.streaming.frame_stream import FrameStream, StreamResult
+from ozx.operations.stream import stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,9 +106,11 @@ class OzxBackend:
         frame_metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Write a frame to its place."""
+        if self._stream is None:
+            raise RuntimeError("expected a write after prepare() and before finalize()")
         record = None if frame_metadata is None else self._record(frame_metadata)
         position = self._positions[position_index] if self._positions else 0
-        self._opened().write(frame, index, position=position, record=record)
+        self._stream.write(frame, index, position=position, record=record)
 
     def advance(self, indices: Sequence[tuple[int, tuple[int, ...]]]) -> None:
         """Do nothing: missing frames become zero, and the image ends with the last received frame."""
@@ -134,11 +137,6 @@ class OzxBackend:
     def get_arrays(self) -> Sequence[Any]:
         """Raise an error, because the file can be read only when it is complete."""
         raise NotImplementedError("open the .ozx file with ozx.open once it is complete")
-
-    def _opened(self) -> FrameStream:
-        if self._stream is None:
-            raise RuntimeError("expected a write after prepare() and before finalize()")
-        return self._stream
 
     def _record(self, metadata: Mapping[str, Any]) -> dict[str, float | str]:
         record: dict[str, float | str] = {}

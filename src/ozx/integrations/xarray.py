@@ -166,9 +166,8 @@ class OzxBackend(BackendEntrypoint):
 
         Parameters
         ----------
-        filename_or_obj, drop_variables, group, options
-            As for `open_dataset`.
-        mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
+        filename_or_obj, drop_variables, mask_and_scale, decode_times, decode_timedelta, use_cftime
+        concat_characters, decode_coords, group, options
             As for `open_dataset`.
 
         Raises
@@ -189,37 +188,10 @@ class OzxBackend(BackendEntrypoint):
                 found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
         return found
 
-    def open_datatree(
-        self,
-        filename_or_obj: Any,
-        *,
-        drop_variables: str | Iterable[str] | None = None,
-        mask_and_scale: object = None,
-        decode_times: object = None,
-        decode_timedelta: object = None,
-        use_cftime: object = None,
-        concat_characters: object = None,
-        decode_coords: object = None,
-        group: str = "",
-        options: dict[str, Any] | None = None,
-    ) -> xr.DataTree:
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
         """Return a tree with a dataset for every level of every image and label image, at the level's path.
 
-        Parameters
-        ----------
-        filename_or_obj, drop_variables, group, options
-            As for `open_dataset`.
-        mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
-            As for `open_dataset`.
-
-        Raises
-        ------
-        FormatError, UnsupportedError
-            The file is not an archive, the group is missing, or an image is malformed.
-        UsageError
-            The file has no such node.
-        ResourceError
-            The file is missing or cannot be read.
+        Arguments and errors are those of `open_groups_as_dict`.
 
         Examples
         --------
@@ -227,7 +199,7 @@ class OzxBackend(BackendEntrypoint):
         >>> tree["labels/cells/1"]["cells"].shape
         (128, 128)
         """
-        groups = self.open_groups_as_dict(filename_or_obj, drop_variables=drop_variables, group=group, options=options)
+        groups = self.open_groups_as_dict(filename_or_obj, **options)
         tree = xr.DataTree.from_dict(groups)
         tree.set_close(groups["/"].close)
         return tree

@@ -184,7 +184,7 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
-    threads = _jobs(jobs)
+    threads = min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
     check_name(target, "a TIFF file")
     _check_target(path, target, force=force)
     try:
@@ -192,8 +192,9 @@ def export(
             read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
             taken = take_hierarchy(group, node, choice)
             _check_price(taken, parse_location(path))
+            pixels = sum(level.size for image in taken.images for level in image.levels)
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
-            progress = begin_phase(progress, os.path.basename(target), _size(taken))
+            progress = begin_phase(progress, os.path.basename(target), pixels)
             with spooled_output(target, force=force, sync=sync) as new:
                 is_big = _write(taken, new.path, compression, tile, threads, progress)
                 size = os.fstat(new.descriptor).st_size
@@ -222,7 +223,7 @@ def _write(
     taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
 ) -> bool:
     """Write the TIFF file; return whether it is a BigTIFF file."""
-    from ozx.images.ome_tiff.file import LevelWork, OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)  # noqa: PLC0415
+    from ozx.images.ome_tiff.file import OmeTiff, TiledLevel, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
     from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
 
     encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
@@ -232,7 +233,7 @@ def _write(
         works = []
         for number, (image, encoding) in enumerate(zip(taken.images, encodings, strict=True)):
             tables = tiff.add(image, encoding, None if number else taken.ome_xml)
-            works += [LevelWork(level, encoding, table) for level, table in zip(image.levels, tables, strict=True)]
+            works += [TiledLevel(level, encoding, table) for level, table in zip(image.levels, tables, strict=True)]
         tiff.finish_directories()
         write_tiles(tiff, works, jobs=jobs, progress=progress)
         tiff.close()
@@ -281,10 +282,6 @@ def _has_bytes(source: Location, least: int) -> bool:
     return False
 
 
-def _size(taken: ExportedHierarchy) -> int:
-    return sum(level.size for image in taken.images for level in image.levels)
-
-
 def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
     return [
         ExportedImageResult(
@@ -296,10 +293,6 @@ def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
         )
         for image in taken.images[:_DESCRIBED]
     ]
-
-
-def _jobs(jobs: int | None) -> int:
-    return min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
 
 
 def _check_tile(tile: int | None) -> None:

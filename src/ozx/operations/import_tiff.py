@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
@@ -17,21 +17,92 @@ from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
+from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.tiff.axes import parse_axes
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
-from ozx.images.tiff.imported import Claims, has_images, known_damage
-from ozx.images.tiff.opening import TiffImages, TiffOptions, count_files, open_tiff
-from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
+from ozx.images.tiff.imported import Claims, has_images, known_damage, other_metadata
+from ozx.images.tiff.opening import TiffImages, count_files, open_tiff
+from ozx.images.tiff.pages import parse_axes
+from ozx.images.tiff.source import TiffOptions
+from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
-from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+
+# The most damaged parts that a result names.
+_MOST_DAMAGE = 20
+_NOT_COMPARED = (
+    "the pixels were not read again; if parts of the file were filled with zeros, the output of the run that "
+    "wrote the file lists them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The result for one TIFF file; true unless it failed.
+
+    Attributes
+    ----------
+    source, path
+        The TIFF file, and the written file.
+    status
+        ``imported``; ``skipped`` when `resume` found the file complete, or for a part of another source; ``failed``.
+    images
+        Number of images in the file; 0 for a failure.
+    entries, bytes
+        Number of entries, and length of the file in bytes; 0 for a failure.
+    notes
+        Remarks, one sentence each.
+    damage
+        The first parts of the source that could not be read and became zeros in the file (`on_error`), one sentence
+        each.
+    part_of
+        The source whose image this file is a part of, if that source is in the same batch; else None.
+    error
+        For a failure ``{"code", "message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: Literal["imported", "skipped", "failed"]
+    images: int = 0
+    entries: int = 0
+    bytes: int = 0
+    notes: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    part_of: str | None = None
+    error: dict[str, str | None] | None = None
+
+    def __bool__(self) -> bool:
+        return self.error is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in ``ozx import --json``."""
+        return {**asdict(self), "notes": list(self.notes), "damage": list(self.damage)}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportManyResult:
+    """The results for several TIFF files; true unless one failed.
+
+    Attributes
+    ----------
+    results
+        One for each source, in their order.
+    """
+
+    results: tuple[ImportResult, ...]
+
+    def __bool__(self) -> bool:
+        return all(self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON output of ``ozx import --json`` as a dictionary."""
+        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +117,7 @@ class _Order:
     resume: bool
     sync: bool
     executor: Executor | None
-    jobs: int | None = None  # the most blocks submitted to an executor at a time
+    ahead: int | None = None  # the most blocks submitted to an executor at a time
 
 
 @resource_errors()
@@ -303,12 +374,8 @@ def _parse(asked: dict[str, Any]) -> _Order:
 @contextmanager
 def _sharing(options: _Order) -> Iterator[_Order]:
     """Yield the options with an executor: the given executor, or a thread pool that all images share."""
-    if options.executor is not None:
-        yield options
-        return
-    threads = processors()
-    with ThreadPoolExecutor(threads, "ozx-image") as pool:
-        yield replace(options, executor=pool, jobs=2 * threads)
+    with block_workers(options.executor) as workers:
+        yield replace(options, executor=workers.executor, ahead=workers.jobs)
 
 
 def _default_output(source: str, out_dir: str | None = None) -> str:
@@ -352,9 +419,15 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
 
 
 def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
-    """Return the result for an output that already existed complete, with the notes about its TIFF file only."""
-    result, fills = replace(result, notes=found.notes), order.tiff.on_error == "fill"
-    return skipped(result, known_damage(found), fills=fills, edits=order.options.edits)
+    """Return the result for a file that was found complete; its pixels were not compared with the source.
+
+    Of the notes, only those about the TIFF file apply.
+    """
+    entries, size = measure_archive(result.path)
+    not_compared = [_NOT_COMPARED] if order.tiff.on_error == "fill" else []
+    notes = (*found.notes, *not_compared, *other_metadata(result.path, order.options.edits))
+    damage = _first_sentences(list(known_damage(found)))
+    return replace(result, status="skipped", entries=entries, bytes=size, notes=notes, damage=damage)
 
 
 def _write(
@@ -379,7 +452,7 @@ def _write(
                 hierarchy,
                 order.layout,
                 executor=order.executor,
-                jobs=order.jobs,
+                ahead=order.ahead,
                 progress=progress,
                 late=picture if order.thumbnail else None,
                 on_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
@@ -393,5 +466,11 @@ def _write(
         entries=entries,
         bytes=size,
         notes=(*result.notes, *name_notes(result.path), *said, *swept_notes(new.swept)),
-        damage=first_sentences(list(damage)),
+        damage=_first_sentences(list(damage)),
     )
+
+
+def _first_sentences(sentences: list[str]) -> tuple[str, ...]:
+    """Return the first sentences, and a last sentence with the number of omitted sentences."""
+    more = len(sentences) - _MOST_DAMAGE
+    return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
@@ -19,24 +18,25 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
 from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.frames import FrameOrder, FrameRing
-from ozx.images.streaming.statistics import StreamResult
-from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
-from ozx.images.streaming.stream_file import StreamFile
-from ozx.images.streaming.stream_images import Camera, FramePlan, completed, plan_frames, plate_fields, position_series
+from ozx.images.streaming.stream_file import StreamFile, StreamUpload
+from ozx.images.streaming.stream_images import (
+    ENDLESS,
+    Camera,
+    FramePlan,
+    StreamDocuments,
+    completed,
+    plan_frames,
+    plate_fields,
+    position_series,
+)
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
-
-if TYPE_CHECKING:
-    from ozx.images.streaming.stream_file import StreamUpload
-
-__all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
 _MEMORY = 176 << 20
 # A fourth of the memory is for waiting frames, the rest for the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
-_WHEN_FULL = ("wait", "raise")
 
 
 @resource_errors()
@@ -160,7 +160,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     documents = StreamDocuments(hierarchy, layout, {at: plan.growing for at, plan in plans.items()})
     memory = _checked_memory(memory, max(plan.frame_bytes for plan in plans.values()))
-    ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=_is_waiting(when_full))
+    if when_full not in ("wait", "raise"):
+        raise UsageError(f"expected wait or raise for when_full; got {when_full!r}")
+    ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=when_full == "wait")
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
     threads = None if jobs is None else checked_jobs(jobs)
@@ -178,7 +180,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         for name, (at, plan) in zip(names, plans.items(), strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
-    upload = None if upload_to is None else _upload(upload_to, force=force)
+    upload = None if upload_to is None else StreamUpload(upload_to, force=force)
     file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=threads, sync_every=sync_every, upload=upload)
 
@@ -221,18 +223,6 @@ def _plan_cameras(
     plans = [plan_frames(completed(camera, given), name, *how[1:]) for name, camera in cameras.items()]
     hierarchy = series_of([plan.image for plan in plans])
     return dict(zip(hierarchy.images, plans, strict=True)), hierarchy
-
-
-def _upload(url: str, *, force: bool) -> StreamUpload:
-    from ozx.images.streaming.stream_file import StreamUpload  # noqa: PLC0415 (few streams are sent)
-
-    return StreamUpload(url, force=force)
-
-
-def _is_waiting(when_full: str) -> bool:
-    if when_full not in _WHEN_FULL:
-        raise UsageError(f"expected wait or raise for when_full; got {when_full!r}")
-    return when_full == "wait"
 
 
 def _checked_memory(memory: int | None, frame: int) -> int:

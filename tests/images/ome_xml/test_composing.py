@@ -3,11 +3,8 @@
 import pytest
 from exported import image, validate
 
-from ozx.images.description import (
-    ChannelDescription,
-    ImageDescription,
-    PixelSize,
-)
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.images.description import ImageDescription, PixelSize
 from ozx.images.ome_xml.composing import make_ome, render_xml
 from ozx.images.ome_xml.parsing import parse_ome_xml
 
@@ -18,9 +15,9 @@ SIZES = {
     "x": PixelSize(3.0),
 }
 CHANNELS = (
-    ChannelDescription('A & "B" <C>', "FF0000", 509.5),
-    ChannelDescription(None, None, None),
-    ChannelDescription("µ", "00FF80"),
+    ShownChannel('A & "B" <C>', "FF0000", emission=509.5),
+    ShownChannel(),
+    ShownChannel("µ", "00FF80"),
 )
 
 

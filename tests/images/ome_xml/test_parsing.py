@@ -1,11 +1,12 @@
-"""What OME-XML says, field by field; and documents that mean harm."""
+"""What OME-XML says, field by field; documents that mean harm; numbers for which readers would take memory."""
 
 import pytest
 from tiffs import ome_image, ome_xml
 
 from ozx.errors import FormatError
-from ozx.images.description import ChannelDescription, PixelSize
-from ozx.images.ome_xml.parsing import parse_ome_xml, parse_xml
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.images.description import PixelSize
+from ozx.images.ome_xml.parsing import check_claims, parse_ome_xml, parse_xml
 
 
 def described(inside="", attributes="", **options):
@@ -43,23 +44,23 @@ def test_sizes(attributes, sizes):
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
-        ("", ChannelDescription()),
-        ('Name="DAPI"', ChannelDescription("DAPI")),
-        ('Fluor="GFP"', ChannelDescription("GFP")),
-        ('Name="DAPI" Fluor="GFP"', ChannelDescription("DAPI")),
+        ("", ShownChannel()),
+        ('Name="DAPI"', ShownChannel("DAPI")),
+        ('Fluor="GFP"', ShownChannel("GFP")),
+        ('Name="DAPI" Fluor="GFP"', ShownChannel("DAPI")),
         # OME-XML 2016-06, "Color": -1 is solid white, -16776961 solid red.
-        ('Color="-1"', ChannelDescription(color="FFFFFF")),
-        ('Color="-16776961"', ChannelDescription(color="FF0000")),
-        ('Color="16711935"', ChannelDescription(color="00FF00")),
-        ('Color="65535"', ChannelDescription(color="0000FF")),
-        ('Color="-2147483648"', ChannelDescription(color="800000")),
-        ('Color="4278190335"', ChannelDescription(color="FF0000")),
-        ('Color="99999999999"', ChannelDescription()),
-        ('Color="red"', ChannelDescription()),
-        ('Name="Ch 1" Fluor="Cy5"', ChannelDescription("Ch 1", "FF00FF")),
-        ('EmissionWavelength="461"', ChannelDescription(emission=461.0)),
-        ('EmissionWavelength="0.5" EmissionWavelengthUnit="\u00b5m"', ChannelDescription(emission=500.0)),
-        ('EmissionWavelength="5" EmissionWavelengthUnit="pixel"', ChannelDescription()),
+        ('Color="-1"', ShownChannel(color="FFFFFF")),
+        ('Color="-16776961"', ShownChannel(color="FF0000")),
+        ('Color="16711935"', ShownChannel(color="00FF00")),
+        ('Color="65535"', ShownChannel(color="0000FF")),
+        ('Color="-2147483648"', ShownChannel(color="800000")),
+        ('Color="4278190335"', ShownChannel(color="FF0000")),
+        ('Color="99999999999"', ShownChannel()),
+        ('Color="red"', ShownChannel()),
+        ('Name="Ch 1" Fluor="Cy5"', ShownChannel("Ch 1", "FF00FF")),
+        ('EmissionWavelength="461"', ShownChannel(emission=461.0)),
+        ('EmissionWavelength="0.5" EmissionWavelengthUnit="\u00b5m"', ShownChannel(emission=500.0)),
+        ('EmissionWavelength="5" EmissionWavelengthUnit="pixel"', ShownChannel()),
     ],
 )
 def test_channels(attributes, expected):
@@ -95,3 +96,37 @@ def test_encodings_that_expat_does_not_know(encoding):
         parse_xml(document, "the OME-XML")
     assert len(str(caught.value)) < 300
     assert parse_xml(document.replace(encoding.encode(), b"latin-1"), "the OME-XML").tag == "OME"
+
+
+def document(inside="", channel="", **sizes):
+    attributes = " ".join(f'{name}="{value}"' for name, value in sizes.items())
+    pixels = f"<Pixels {attributes}><Channel {channel}/>{inside}</Pixels>"
+    return f'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image>{pixels}</Image></OME>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        document(SizeT=999999999),
+        document(SizeT="&#57;99999999"),
+        document(SizeZ=2000, SizeC=2000, SizeT=2),
+        document(SizeT=10**30),
+        document('<TiffData PlaneCount="999999999"/>'),
+        document('<TiffData FirstT="999999999"/>'),
+        document('<TiffData IFD="999999999"/>'),
+        document('<MyTiffData IFD="999999999"/>'),
+        document('<TiffData xmlns:x="x" IFD="999999999" x:IFD="0"/>'),
+        document(SizeT=999999999).replace("Pixels", "MyPixels"),
+        document(SizeT=3_000_000).replace("</OME>", "<Image><Pixels SizeT='3000000'/></Image></OME>"),
+    ],
+)
+def test_planes_beyond_measure_are_refused(text):
+    with pytest.raises(FormatError, match="at most 4,000,000 planes; the OME-XML claims"):
+        check_claims(text)
+
+
+def test_samples_beyond_measure_are_refused():
+    with pytest.raises(FormatError, match="at most 10,000 samples"):
+        check_claims(document(channel='SamplesPerPixel="999999999"'))
+    with pytest.raises(FormatError, match="at most 10,000 samples"):
+        check_claims(document(channel='SamplesPerPixel="999999999"').replace("Channel", "MyChannel"))

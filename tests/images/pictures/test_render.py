@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ozx.hierarchy.ome.colors import LabelDisplay
-from ozx.images.pictures.render import render_labels
+from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.images.pictures.render import percentile_window, render_labels
 
 
 def test_labels_have_their_colours():
@@ -13,3 +13,9 @@ def test_labels_have_their_colours():
         [[0, 0, 0, 0], [1, 2, 3, 255]],
         [[9, 9, 9, 40], [128, 128, 128, 255]],
     ]
+
+
+def test_zeros_need_no_memory():
+    values = np.array([5, 7], "uint16")
+    assert percentile_window(values, 10**15) == Window(0, 5, 0, 65535)
+    assert percentile_window(values[:0], 3) == percentile_window(np.array([0], "uint16"))

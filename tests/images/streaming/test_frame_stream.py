@@ -1,4 +1,4 @@
-"""Streams that Ctrl-C interrupts at any step, and that the program continues; streams in a forked process."""
+"""Streams that Ctrl-C interrupts at any step, and that the program continues; forked processes; positions."""
 
 import gc
 import os
@@ -12,7 +12,7 @@ import pytest
 from children import in_child, wait
 
 import ozx
-from ozx.errors import ResourceError
+from ozx.errors import ResourceError, UsageError
 from ozx.images import streaming
 from ozx.images.streaming import encoding_threads
 
@@ -20,6 +20,15 @@ FRAMES = np.arange(1, 9, dtype="uint8")[:, None, None] * np.ones((1, 8, 8), "uin
 WORDS = {"axes": "tyx", "shape": (None, 8, 8), "dtype": "uint8", "sync": False, "force": True}
 needs_fork = pytest.mark.posix("needs fork")
 FILES = (os.path.dirname(streaming.__file__), threading.__file__)
+
+
+@pytest.mark.parametrize("position", [None, True, -1, 2, 1.0, "", "up", [0], np.array([0, 1]), 2**70])
+def test_other_values_are_no_positions(tmp_path, position):
+    stream = ozx.stream(tmp_path / "a.ozx", positions=["left", "right"], **WORDS)
+    with pytest.raises(UsageError, match="expected one of the 2 positions; got ") as caught:
+        stream.append(FRAMES[0], position=position)
+    assert caught.value.hint == "Give a number or name, such as 'left', 'right'."
+    stream.abort()
 
 
 class Interrupt:

@@ -6,7 +6,8 @@ import tifffile
 from tiffs import file_data, ome_image, ome_xml, pixels
 
 from ozx.errors import FormatError
-from ozx.images.tiff.opening import TiffOptions, open_tiff
+from ozx.images.tiff.opening import open_tiff
+from ozx.images.tiff.source import TiffOptions
 
 FIRST = pixels((33, 32))
 

@@ -17,7 +17,8 @@ from tiffs import (
 
 from ozx.errors import FormatError
 from ozx.images.description import PixelSize
-from ozx.images.tiff.opening import TiffOptions, open_tiff
+from ozx.images.tiff.opening import check_files, open_tiff
+from ozx.images.tiff.source import TiffOptions
 
 
 def opened(path, **options):
@@ -172,7 +173,7 @@ def test_names_and_colours_of_qptiff(tmp_path):
             file.write(pixels((64, 96)), description=description, contiguous=False, **options)
     found = opened(path)
     assert found.images[0].source.axes == ("c", "y", "x")
-    assert [(c.name, c.color) for c in found.images[0].description.channels] == [
+    assert [(c.label, c.color) for c in found.images[0].description.channels] == [
         ("DAPI", "0000FF"),
         ("Opal 520", "00FF00"),
     ]
@@ -186,3 +187,27 @@ def test_planes_that_nothing_counts_are_told(tmp_path, compression):
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 6 // 10])
     (told,) = opened(path, on_error="fill").damage
     assert "the list of pages ends after page" in told
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/secret/x.tif",
+        "\\secret\\x.tif",
+        "C:x.tif",
+        "c:/x.tif",
+        "C:\\x.tif",
+        "//server/share/x.tif",
+        "\\\\server\\share\\x.tif",
+        "\\\\?\\C:\\x.tif",
+        "../x.tif",
+        "..\\x.tif",
+        "a/../../x.tif",
+        "a\\..\\..\\x.tif",
+        "a/.. /x.tif",
+        "..",
+    ],
+)
+def test_names_outside_of_the_folder_are_refused_on_every_system(name):
+    with pytest.raises(FormatError, match="the OME-XML refers to a file outside of its own folder"):
+        check_files([name], "a.ome.tif")

@@ -15,7 +15,8 @@ from tiffs import (
 
 from ozx.images.pixel_source import PixelSource
 from ozx.images.tiff import segments as tiff_segments
-from ozx.images.tiff.opening import TiffOptions, open_tiff
+from ozx.images.tiff.opening import open_tiff
+from ozx.images.tiff.source import TiffOptions
 
 SEGMENTS = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 7}, "whole": {}}
 

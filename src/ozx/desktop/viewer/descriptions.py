@@ -14,8 +14,8 @@ from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import describe_scene
-from ozx.images.pictures.channels import complete_channels, is_telling
 from ozx.images.pictures.planes import first_index
+from ozx.images.pictures.render import complete_channels, is_telling
 from ozx.store.image_view import GroupNodes
 
 # The most images that the page offers in a list; `ozx info` counts all.

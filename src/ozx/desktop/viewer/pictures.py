@@ -19,8 +19,8 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.ome.model import Axis
-from ozx.images.pictures.channels import percentile_window
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
+from ozx.images.pictures.render import percentile_window
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.store.reading_price import Price, check_price, price_of

@@ -167,12 +167,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ShownChannel:
-    """Display settings of one channel; `color` is six hexadecimal digits in upper case, RRGGBB."""
+    """Name and display settings of one channel, of an image that is read or to be written."""
 
-    label: str | None
-    color: str | None
-    active: bool
-    window: Window | None
+    label: str | None = None
+    color: str | None = None  # six hexadecimal digits in upper case, RRGGBB
+    active: bool = True  # whether it is shown at first
+    window: Window | None = None  # its contrast
+    emission: float | None = None  # emission wavelength, in nanometers
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +212,13 @@ def default_color(number: int, count: int, label: str | None = None, emission: f
 def _parse_channel(channel: dict[str, Any]) -> ShownChannel:
     match = _COLOR.fullmatch(as_text(channel.get("color")) or "")
     active = channel.get("active")
+    emission = as_numbers([channel.get("emissionWave")])  # a key of OMERO's own JSON; OME-Zarr has none
     return ShownChannel(
         label=as_text(channel.get("label")),
         color=None if match is None else match[1].upper(),
         active=active if isinstance(active, bool) else True,
         window=_parse_window(as_object(channel.get("window"))),
+        emission=emission[0] if emission is not None and emission[0] > 0 else None,
     )
 
 

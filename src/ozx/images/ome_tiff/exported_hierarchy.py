@@ -13,7 +13,7 @@ from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
+from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
 from ozx.hierarchy.subset.region import LevelChoice
@@ -101,8 +101,7 @@ def _take_images(
         notes.append(describe_scene(root.scene))
     for path in list_images(start):
         full = join_path(start.path, path)
-        found = nodes.find(path)
-        if not isinstance(found, zarr.Group):
+        if not isinstance(nodes.find(path), zarr.Group):
             notes.append(f"{full}: an image is listed here, but does not exist")
             continue
         view = view_image(start, path)
@@ -113,7 +112,7 @@ def _take_images(
             notes.append(
                 f"{full or 'the root'}: only the first of {len(ome.multiscales)} images in one group is exported"
             )
-        image = take_image(view, full, choice, _emissions(found))
+        image = take_image(view, full, choice)
         notes += image.notes
         yield image
     if counts:
@@ -121,14 +120,6 @@ def _take_images(
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
-
-
-def _emissions(group: zarr.Group) -> dict[int, float]:
-    """Return emission wavelengths by channel number, from a field of ``omero`` that OMERO and ozx write."""
-    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
-    channels = as_list(as_object(ome.get("omero")).get("channels"))
-    found = {number: as_numbers([as_object(item).get("emissionWave")]) for number, item in enumerate(channels)}
-    return {number: value[0] for number, value in found.items() if value is not None and value[0] > 0}
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
@@ -147,7 +138,7 @@ def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], ski
             continue
         fields = [
             (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
-            for item in _fields(well)
+            for item in _items(well, "well", "images")
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
         if fields:
@@ -165,15 +156,14 @@ def _place_of(plate: Plate, path: str) -> tuple[int, int] | None:
     return plate.rows.index(row), plate.columns.index(column)
 
 
-def _fields(well: zarr.Group) -> list[dict[str, Any]]:
-    ome = ome_object(dict(well.attrs), well.metadata.zarr_format)
-    return [as_object(item) for item in as_list(as_object(ome.get("well")).get("images"))]
+def _items(group: zarr.Group, kind: str, key: str) -> list[dict[str, Any]]:
+    """Return the items of a list in the metadata of a plate or well."""
+    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
+    return [as_object(item) for item in as_list(as_object(ome.get(kind)).get(key))]
 
 
 def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
     """Return the ids of a plate's acquisitions, with their names and start times."""
-    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
-    items = [as_object(item) for item in as_list(as_object(ome.get("plate")).get("acquisitions"))]
 
     def time(item: Mapping[str, Any], key: str) -> int | None:
         value = item.get(key)
@@ -181,7 +171,7 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
 
     return [
         (_identifier(item.get("id")), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime")))
-        for item in items
+        for item in _items(group, "plate", "acquisitions")
     ]
 
 

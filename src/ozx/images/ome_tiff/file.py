@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
 from ozx.extras import needed
+from ozx.flow.workers import in_order
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
 from ozx.images.ome_tiff.tile_encoding import Mosaic, Piece, TileEncoding, TileId, cut_block, plan_blocks
 from ozx.images.ome_xml.units import in_micrometers
@@ -194,7 +195,7 @@ Encoded = list[tuple[TileId, bytes | memoryview]]
 
 
 @dataclass(frozen=True)
-class LevelWork:
+class TiledLevel:
     """A level to write: its pixels, and the table of its tiles."""
 
     level: ExportedLevel
@@ -202,27 +203,18 @@ class LevelWork:
     table: TileTable
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A part of a level that a thread encodes: its complete tiles, and pieces of incomplete tiles."""
-
-    work: LevelWork
-    mosaic: Mosaic
-    made: Future[tuple[Encoded, list[Piece], int]]
-
-
-def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progress: Progress) -> None:
+def write_tiles(tiff: OmeTiff, works: Sequence[TiledLevel], *, jobs: int, progress: Progress) -> None:
     """Write all tiles of the given levels; each chunk is read once."""
     late: deque[tuple[int, TileTable, Future[Encoded]]] = deque()
     pool = ThreadPoolExecutor(jobs, "ozx-export")
     try:
-        for number, block in enumerate(_made_ahead(pool, works, 2 * jobs)):
-            tiles, pieces, size = block.made.result()
+        made = in_order(_submitted(pool, works), 2 * jobs + 1)
+        for number, ((work, mosaic), (tiles, pieces, size)) in enumerate(made):
             if tiles:
-                tiff.append(block.work.table, tiles)
-            whole = [(piece.tile, pixels) for piece in pieces if (pixels := block.mosaic.add(piece)) is not None]
+                tiff.append(work.table, tiles)
+            whole = [(piece.tile, pixels) for piece in pieces if (pixels := mosaic.add(piece)) is not None]
             if whole:
-                late.append((number + _LATER, block.work.table, pool.submit(_encode, block.work.encoding, whole)))
+                late.append((number + _LATER, work.table, pool.submit(_encode, work.encoding, whole)))
             while late and late[0][0] <= number:
                 _, table, encoded = late.popleft()
                 tiff.append(table, encoded.result())
@@ -233,20 +225,18 @@ def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progres
         pool.shutdown(cancel_futures=True)
 
 
-def _made_ahead(pool: ThreadPoolExecutor, works: Sequence[LevelWork], most: int) -> Iterator[_Block]:
-    """Yield blocks in order, and compute up to `most` following blocks in advance."""
-    running: deque[_Block] = deque()
+def _submitted(
+    pool: ThreadPoolExecutor, works: Sequence[TiledLevel]
+) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[Piece], int]]]]:
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)
         wanted = BLOCK_BYTES // work.level.dtype.itemsize
         for region in plan_blocks(work.level.shape, work.level.read_alignment, wanted):
-            running.append(_Block(work, mosaic, pool.submit(_make, work, mosaic, region)))
-            if len(running) > most:
-                yield running.popleft()
-    yield from running
+            yield (work, mosaic), pool.submit(_make, work, mosaic, region)
 
 
-def _make(work: LevelWork, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[Piece], int]:
+def _make(work: TiledLevel, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[Piece], int]:
+    """Return the encoded complete tiles of a block, the pieces of other tiles, and the size of the block in bytes."""
     block = work.level.read(region)
     tiles: Encoded = []
     pieces: list[Piece] = []

@@ -11,7 +11,8 @@ from itertools import accumulate
 from xml.etree.ElementTree import Element, SubElement
 
 from ozx.errors import FormatError
-from ozx.images.description import ChannelDescription, PixelSize, PlateDescription
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.images.description import PixelSize, PlateDescription
 from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml, parse_xml
 from ozx.images.ome_xml.units import unit_symbol
@@ -142,12 +143,12 @@ def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
 
 def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESPACE) -> list[Element]:
     """Return one ``Channel`` element for each channel of image `number`."""
-    known = image.description.channels or (ChannelDescription(),) * image.shape[1]
+    known = image.description.channels or (ShownChannel(),) * image.shape[1]
     channels = []
     for place, channel in enumerate(known):
         element = Element(f"{{{namespace}}}Channel", {"ID": f"Channel:{number}:{place}"})
-        if channel.name is not None:
-            element.set("Name", channel.name)
+        if channel.label is not None:
+            element.set("Name", channel.label)
         element.set("SamplesPerPixel", "1")
         if channel.color is not None:
             set_channel_color(element, channel.color)
@@ -251,11 +252,6 @@ class KeptXml:
     document: OmeXml
     namespace: str
 
-    @property
-    def names(self) -> list[str | None]:
-        """The names of the images in the document."""
-        return [image.description.name for image in self.document.images]
-
     def update(
         self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
     ) -> tuple[Element, list[str]]:
@@ -349,10 +345,10 @@ def read_kept_xml(data: bytes) -> KeptXml:
     return KeptXml(root, document, namespace)
 
 
-def _update_channel(element: Element, known: ChannelDescription, new: ChannelDescription, number: int) -> None:
+def _update_channel(element: Element, known: ShownChannel, new: ShownChannel, number: int) -> None:
     """Update a ``Channel`` element; a name that ozx generated is not written."""
-    if new.name is not None and new.name != (known.name or f"Channel {number}"):
-        element.set("Name", new.name)
+    if new.label is not None and new.label != (known.label or f"Channel {number}"):
+        element.set("Name", new.label)
     if new.color is not None and new.color != known.color:
         set_channel_color(element, new.color)
     if new.emission is not None and not (known.emission and math.isclose(new.emission, known.emission)):

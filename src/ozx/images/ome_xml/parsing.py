@@ -1,4 +1,4 @@
-"""Parser of OME-XML: names, sizes, channels, dates, plates, and the file of each plane.
+"""Parser of OME-XML: names, sizes, channels, plates, and the file of each plane.
 
 It reads the schema 2016-06, and the same names in older schemas. Only malformed XML is an error: a missing or malformed
 attribute counts as unknown.
@@ -15,10 +15,9 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ozx.errors import FormatError, shortened
-from ozx.hierarchy.ome.colors import dye_color
+from ozx.hierarchy.ome.colors import ShownChannel, dye_color
 from ozx.hierarchy.ome.model import row_name
 from ozx.images.description import (
-    ChannelDescription,
     ImageDescription,
     PixelSize,
     PlateDescription,
@@ -203,7 +202,7 @@ def _parse_image(element: Element) -> OmeImage:
         value = _quantity(pixels, f"PhysicalSize{axis.upper()}")
         if value is not None:
             sizes[axis] = convert_length(value, pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm"))
-    channels: list[ChannelDescription] = []
+    channels: list[ShownChannel] = []
     for channel in pixels.findall("Channel"):
         channels += _parse_channel(channel, pixels.get("Type", "").lower())
     return OmeImage(
@@ -212,14 +211,12 @@ def _parse_image(element: Element) -> OmeImage:
             name=element.get("Name") or None,
             sizes=sizes,
             channels=tuple(channels),
-            # Called CreationDate before 2013-10.
-            acquired=element.findtext("AcquisitionDate") or element.findtext("CreationDate"),
         ),
         has_planes=pixels.find("TiffData") is not None,
     )
 
 
-def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription]:
+def _parse_channel(element: Element, pixel_type: str) -> list[ShownChannel]:
     """Return the channels of one ``Channel`` element: one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
     name = element.get("Name") or element.get("Fluor") or None
@@ -233,8 +230,7 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription
     color = _parse_color(element.get("Color"))
     if color is None and element.get("Name") and dye_color(name) is None:
         color = dye_color(element.get("Fluor"))
-    described = ChannelDescription(name, color, emission)
-    return [described] * min(samples, _MANY)
+    return [ShownChannel(name, color, emission=emission)] * min(samples, _MANY)
 
 
 def _nanometers(size: PixelSize) -> float | None:

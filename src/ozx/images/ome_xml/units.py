@@ -81,36 +81,17 @@ def convert_length(value: float, symbol: str) -> PixelSize:
 
     The units ``pixel`` and ``reference frame`` become None. Other unknown units also become None, and stay in
     `PixelSize.unknown`.
-
-    Examples
-    --------
-    >>> convert_length(2.0, "thou"), convert_length(1.5, "reference frame")
-    (PixelSize(value=50.8, unit='micrometer'), PixelSize(value=1.5, unit=None))
-    >>> convert_length(2.0, "micrometers"), convert_length(2.0, "furlong").unknown
-    (PixelSize(value=2.0, unit='micrometer'), 'furlong')
     """
     return _convert(value, symbol, _LENGTHS, SPACE_UNITS)
 
 
 def convert_time(value: float, symbol: str) -> PixelSize:
-    """Convert a time with the unit of OME-XML, or with a unit that `check_unit` knows, to an OME-Zarr unit.
-
-    Examples
-    --------
-    >>> convert_time(500.0, "ms"), convert_time(2.0, "minutes")
-    (PixelSize(value=500.0, unit='millisecond'), PixelSize(value=2.0, unit='minute'))
-    """
+    """Convert a time with the unit of OME-XML, or with a unit that `check_unit` knows, to an OME-Zarr unit."""
     return _convert(value, symbol, _TIMES, TIME_UNITS)
 
 
 def unit_symbol(unit: str) -> str | None:
-    """Return the OME-XML symbol of an OME-Zarr unit, or None if it has no symbol.
-
-    Examples
-    --------
-    >>> unit_symbol("micrometer"), unit_symbol("second"), unit_symbol("furlong")
-    ('µm', 's', None)
-    """
+    """Return the OME-XML symbol of an OME-Zarr unit, or None if it has no symbol."""
     return _SYMBOLS.get(unit)
 
 

@@ -64,7 +64,6 @@ def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
     """
     y, x = plane_axes(view)
     wanted = choose_level([level.array.shape for level in view.levels], (y, x), size)
-    plane = _plane(view, wanted, (y, x), size)
     refusal: UnsupportedError | None = None
     # A coarser level is better than none.
     for number in (wanted, *range(wanted + 1, len(view.levels)), *range(wanted - 1, -1, -1)):
@@ -75,7 +74,8 @@ def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
             refusal = refusal or error
         else:
             return plane
-    raise refusal or UnsupportedError(f"{plane.level.path}: expected pixels")
+    assert refusal is not None  # noqa: S101 (the level `wanted` was refused)
+    raise refusal
 
 
 def _plane(view: ImageView, level: int, axes: tuple[int, int], size: int) -> Plane:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import zarr
@@ -14,12 +16,13 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.keys import THUMBNAIL
-from ozx.images.pictures.channels import choose_channels
-from ozx.images.pictures.montage import draw_plate
-from ozx.images.pictures.planes import choose_plane, read_planes
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.model import Plate
+from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
-from ozx.images.pictures.render import overlay, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, ImageView, view_image
+from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
+from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, view_image
+from ozx.store.lazy_views import PlateFields, plate_fields
 
 _EMBEDDED_SIZE = 256
 
@@ -43,8 +46,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     nodes = GroupNodes(group)
     root = nodes[""].ome
     if root is not None and root.plate is not None:
-        plate = draw_plate(group, root.plate, size)
-        return Thumbnail(plate.pixels, "", plate.level, plate.notes)
+        return _draw_plate(group, root.plate, size)
     notes: list[str] = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
@@ -59,19 +61,14 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
 
 
-def make_thumbnail_entry(group: zarr.Group) -> Entry:
-    """Return the archive entry of a hierarchy's thumbnail; archives store it directly after the metadata.
-
-    The same pixels always give the same PNG file, 256 pixels on its longest side.
-    """
-    return Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
-
-
 def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn."""
+    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
+
+    The same pixels always give the same PNG file. Archives store it directly after the metadata.
+    """
     try:
         with opened() as group:
-            return [make_thumbnail_entry(group)], []
+            return [Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))], []
     except (FormatError, UnsupportedError) as error:
         return [], [f"no thumbnail: {error.message}"]
 
@@ -80,9 +77,124 @@ def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[
     plane = choose_plane(view, size)
     if is_label:
         (values,) = read_planes(plane, [0])
-        colors = render_labels(values, view.display)
-        picture = overlay(np.zeros((*values.shape, 3), np.uint8), colors)
+        picture = on_black(render_labels(values, view.display))
     else:
         shown = choose_channels(view.channels, plane.channel_count, plane.dtype, is_gray=view.plane.is_gray)
-        picture = render_channels(read_planes(plane, list(shown)), list(shown.values()))
+        planes, channels = read_planes(plane, list(shown)), list(shown.values())
+        picture = render_channels(planes, channels, choose_windows(channels, [planes]))
     return resize(picture, fit_size(plane.shape, plane.pixel_size, size)), plane.level.path
+
+
+# Plates: the first field of each well, arranged in rows and columns.
+
+# Each well costs a few reads, about two milliseconds; plates of 384 wells are shown in full.
+_MOST_WELLS = 400
+_SMALLEST_TILE = 4
+_GROUND = 48  # gray, between wells and for missing ones
+_NAMED = 3
+# Each well may use at most this part of the cost limit of a picture.
+_SHARES = 16
+_MOST_TIMES = 4  # times the height or width of the first field; a larger field comes from another microscope
+
+#: Row and column of a well or of a tile.
+Place = tuple[int, int]
+#: The planes of one field, in the order of the shown channels.
+Planes = list[NDArray[Any]]
+
+
+def _draw_plate(group: zarr.Group, plate: Plate, size: int) -> Thumbnail:
+    """Draw all wells of a plate side by side, with the colours and contrast of the first well.
+
+    If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
+    first is gray.
+    """
+    fields = plate_fields(group, plate)
+    step = _choose_step(fields, size)
+    rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
+    plane = choose_plane(
+        fields.first, max(_SMALLEST_TILE, size // max(rows, columns)), share=min(len(fields.paths), _SHARES)
+    )
+    first = fields.first
+    shown = choose_channels(first.channels, plane.channel_count, plane.dtype, is_gray=first.plane.is_gray)
+    tiles, notes = _read_tiles(fields, plane, list(shown), step)
+    if fields.notes:
+        notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
+    if len(tiles) < len(fields.paths) and step > 1:
+        notes.append(f"one well is shown for each {step} × {step} wells")
+    channels = list(shown.values())
+    windows = choose_windows(channels, list(tiles.values()))
+    pictures = {place: render_channels(planes, channels, windows) for place, planes in tiles.items()}
+    return Thumbnail(_lay_out(pictures, (rows, columns), plane, size), "", plane.level.path, tuple(notes))
+
+
+def _choose_step(fields: PlateFields, size: int) -> int:
+    """Return the number n for a picture that shows every n-th row and every n-th column of wells."""
+    for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
+    for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
+    return max(for_time, for_room)
+
+
+def _read_tiles(
+    fields: PlateFields, plane: Plane, channels: list[int], step: int
+) -> tuple[dict[Place, Planes], list[str]]:
+    """Return the planes of the first field of each well, and a note about wells without a field."""
+    nodes = GroupNodes(fields.group)
+    inside = plane.level.path[len(fields.first.path) + 1 :]
+    tiles: dict[Place, Planes] = {}
+    failed: list[str] = []
+    problem = None
+    for (row, column), paths in sorted(fields.paths.items()):
+        place = row // step, column // step
+        if place in tiles:
+            continue
+        try:
+            tiles[place] = _read_field(nodes, paths, inside, plane, channels)
+        except FormatError as error:
+            failed.append(f"{fields.rows[row]}/{fields.columns[column]}")
+            problem = problem or error
+    if not tiles and problem is not None:
+        raise problem
+    if not failed:
+        return tiles, []
+    more = f" and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
+    return tiles, [f"no picture of the wells {', '.join(failed[:_NAMED])}{more}: {problem}"]
+
+
+def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
+    """Return the planes of a well's first existing field; raise `FormatError` if they are unlike the first well's."""
+    # Opened without the metadata of the field and its other levels: one document instead of many.
+    where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
+    array = None if where is None else nodes.find(where)
+    if where is None or not isinstance(array, zarr.Array):
+        raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
+    if not _is_alike(array.shape, plane):
+        raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
+    level = ImageLevel(where, array, None, None)
+    try:
+        check_plane_price(plane, level, _SHARES)
+    except UnsupportedError as error:
+        raise FormatError(error.message, hint=error.hint) from None
+    return read_planes(plane, channels, level)
+
+
+def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
+    """Return whether an array has a shape like the first well's array; only height and width may differ, to a limit."""
+    first = plane.level.array.shape
+    return len(shape) == len(first) and all(
+        0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected
+        for axis, (length, expected) in enumerate(zip(shape, first, strict=True))
+    )
+
+
+def _lay_out(pictures: Mapping[Place, NDArray[np.uint8]], grid: Place, plane: Plane, size: int) -> NDArray[np.uint8]:
+    """Arrange pictures as tiles of equal size, with lines between the tiles if there is space."""
+    rows, columns = grid
+    gap = 1 if size // max(grid) > _SMALLEST_TILE else 0
+    room = ((size - gap) / rows - gap, (size - gap) / columns - gap)
+    height, width = fit_size(plane.shape, plane.pixel_size, room)
+    height, width = min(height, int(room[0])), min(width, int(room[1]))
+    whole = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), _GROUND, np.uint8)
+    for (row, column), picture in pictures.items():
+        y, x = row * (height + gap) + gap, column * (width + gap) + gap
+        whole[y : y + height, x : x + width] = resize(picture, (height, width))
+    return whole

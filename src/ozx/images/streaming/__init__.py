@@ -5,17 +5,15 @@
     append ─ copy ─→ ring ─→ threads: halve, encode ─→ chunks ─→ shards ─→ NAME.partial ─ close ─→ NAME
                      (FrameRing)      (BlockPyramid)             (OpenShards)  (StreamFile)
 
-``frame_stream``, ``encoding_threads``, ``frame_queue``
-    The stream that a program writes to; its threads, and the frames that wait for them.
+``frame_stream``, ``encoding_threads``
+    The stream that a program writes to, and its result; its threads, and the frames that wait for them.
 ``frames``, ``frame_records``
     The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
 ``streamed_image``
     One image: its levels, its unfinished shards, its complete rows, and the pixels that determine its contrast.
-``stream_images``, ``stream_documents``, ``stream_file``
+``stream_images``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
     metadata in their final places.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; the recovery of shards from that file.
-``statistics``
-    The result: counts, rate and waits.
 """

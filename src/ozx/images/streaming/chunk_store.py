@@ -161,10 +161,7 @@ class ChunkStore:
                 chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
-        """Write the drafts (chunks that lack frames), and those `chunks` that are only in memory, to the file.
-
-        `drafts` yields the name and the bytes of each draft.
-        """
+        """Write `drafts` (chunks that lack frames), and those `chunks` that are only in memory, to the file."""
         for chunk in chunks:
             with self._lock:
                 if chunk.offset is None and chunk.data is not None:

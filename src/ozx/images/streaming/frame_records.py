@@ -31,7 +31,8 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.shard_choice import CodecChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document, with_checksum
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
-from ozx.images.streaming.stream_documents import ENDLESS
+from ozx.images.streaming.stream_images import ENDLESS
+from ozx.images.writing.array_layout import array_document
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
 
@@ -142,10 +143,7 @@ class FrameRecords:
             ]
 
     def documents(self, length: int) -> dict[str, bytes]:
-        """Return the ``zarr.json`` documents of the records by key, for `length` along the growing axis.
-
-        The result is empty if the records have no fields.
-        """
+        """Return the ``zarr.json`` documents of the records, if any, by key, for `length` along the growing axis."""
         with self._lock:
             names = sorted(self._shards)
         if not names:
@@ -192,20 +190,12 @@ class FrameRecords:
         return (*self._others[: self._growing], length, *self._others[self._growing :])
 
     def _document(self, name: str, length: int) -> Document:
-        is_text = self._kinds[name] is str
-        codec: Document = {"name": "bytes", "configuration": {"endian": "little"}}
-        document: Document = {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": list(self._shape(length)),
-            "data_type": "string" if is_text else "float64",
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(self._shape(self._depth))}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": "" if is_text else "NaN",
-            "codecs": [{"name": "vlen-utf8"} if is_text else codec, *_CODEC.codecs(None if is_text else 8)],
-            "attributes": {},
-            "dimension_names": list(self._axes),
-        }
+        if self._kinds[name] is str:
+            kind: tuple[str, str, list[Document]] = "string", "", [{"name": "vlen-utf8"}, *_CODEC.codecs(None)]
+        else:
+            serializer: Document = {"name": "bytes", "configuration": {"endian": "little"}}
+            kind = "float64", "NaN", [serializer, *_CODEC.codecs(8)]
+        document = array_document(self._shape(length), self._axes, self._shape(self._depth), *kind)
         if self._per_shard == 1:
             return document
         return relayout_document(document, self._shape(self._per_shard * self._depth), "add")

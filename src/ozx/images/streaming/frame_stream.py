@@ -2,32 +2,169 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
-from ozx.images.streaming.encoding_threads import EncodingThreads
-from ozx.images.streaming.frame_queue import ReceivedFrame
-from ozx.images.streaming.frames import FrameRing
-from ozx.images.streaming.statistics import Durations, StreamResult, summarise
-from ozx.images.streaming.stream_file import StreamFile
-from ozx.images.streaming.stream_images import Positions
+from ozx.images.streaming.encoding_threads import EncodingThreads, ReceivedFrame
+from ozx.images.streaming.frames import FrameRing, whole_number
+from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
 from ozx.quoting import quote
 
-if TYPE_CHECKING:
-    from ozx.images.streaming.stream_file import StreamUpload
+_MOST_LISTED = 1000
+
+# Durations are counted in classes that grow by this factor, from a microsecond on.
+_FACTOR = 1.05
+_SHORTEST = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResult:
+    """The written file, and statistics of the stream.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    entries, bytes
+        Number of entries, and length of the file in bytes.
+    frames, frame_bytes
+        Number of received frames, and bytes of a frame; if there are several cameras, bytes of the largest frame.
+    missing_count
+        Number of frames that the images contain, but that were not received; their pixels are zero. Positions without
+        any received frame do not count.
+    missing
+        The first thousand missing frames: position and index of each.
+    seconds, rate
+        Seconds from the first frame until the file was complete; bytes of frames per second.
+    waits, waited
+        How often a frame had to wait for memory, and for how many seconds in all.
+    longest_append, append_p999
+        Duration of the longest `append` or `write`, and the duration below which 99.9 % of them lie, in seconds.
+    fullest, buffer
+        The largest number of frames in memory at a time, and the number of frames that fit into the memory.
+    notes
+        Remarks, one sentence each.
+    uploaded
+        The URL to which the file was uploaded; None without an upload.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ozx
+    >>> with ozx.stream("frames.ozx", axes="tyx", shape=(4, 64, 64), dtype="uint8", force=True) as stream:
+    ...     _ = stream.write(np.ones((64, 64), "uint8"), 2)
+    >>> stream.result.missing, stream.result.frame_bytes
+    ((('', (0,)), ('', (1,))), 4096)
+    """
+
+    path: str
+    entries: int
+    bytes: int
+    frames: int
+    frame_bytes: int
+    missing_count: int
+    missing: tuple[tuple[str, tuple[int, ...]], ...]
+    seconds: float
+    rate: float
+    waits: int
+    waited: float
+    longest_append: float
+    append_p999: float
+    fullest: int
+    buffer: int
+    notes: tuple[str, ...]
+    uploaded: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+        missing = [{"position": position, "index": list(index)} for position, index in self.missing]
+        return {"schema": 2, **asdict(self), "missing": missing, "notes": list(self.notes)}
+
+
+def _summarise(
+    path: str, written: tuple[int, int], images: Mapping[str, StreamedImage], ring: FrameRing, durations: Durations
+) -> StreamResult:
+    """Return the result of a stream."""
+    seconds = time.perf_counter() - (durations.started or 0.0)
+    every = chain.from_iterable(
+        ((position, index) for index in image.order.iter_missing()) for position, image in images.items()
+    )
+    listed = tuple(islice(every, _MOST_LISTED))
+    missing = sum(image.order.missing_count for image in images.values())
+    unused = sum(1 for image in images.values() if not image.order.count)
+    notes = [f"{missing:,} frames were not received; their pixels are zero"] if missing else []
+    notes += [f"{unused:,} positions have no frames; their pixels are zero"] if unused else []
+    frame_bytes = max(image.frame_bytes for image in images.values())
+    return StreamResult(
+        path=path,
+        entries=written[0],
+        bytes=written[1],
+        frames=sum(image.order.count for image in images.values()),
+        frame_bytes=frame_bytes,
+        missing_count=missing,
+        missing=listed,
+        seconds=seconds,
+        rate=sum(image.order.count * image.frame_bytes for image in images.values()) / seconds,
+        waits=ring.waits,
+        waited=ring.waited,
+        longest_append=durations.longest,
+        append_p999=durations.percentile(0.999),
+        fullest=ring.fullest,
+        buffer=ring.size // frame_bytes,
+        notes=tuple(notes),
+    )
+
+
+class Durations:
+    """A histogram of durations in seconds, which needs little memory for any number of durations.
+
+    Examples
+    --------
+    >>> durations = Durations()
+    >>> for number in range(1, 1001):
+    ...     durations.add(number / 1000)
+    >>> durations.longest, round(durations.percentile(0.5), 1)
+    (1.0, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.longest = 0.0
+        self.started: float | None = None
+
+    def add(self, seconds: float) -> None:
+        """Add a duration to the histogram."""
+        number = math.ceil(math.log(max(seconds, _SHORTEST) / _SHORTEST, _FACTOR))
+        self._counts[number] = self._counts.get(number, 0) + 1
+        self.longest = max(self.longest, seconds)
+
+    def percentile(self, share: float) -> float:
+        """Return the duration below which the given share of all durations lies. The result is up to 5 % too long."""
+        rest = sum(self._counts.values()) * (1 - share)
+        for number in sorted(self._counts, reverse=True):
+            rest -= self._counts[number]
+            if rest < 0:
+                return min(self.longest, _SHORTEST * _FACTOR**number)
+        return 0.0
+
+
+# The most names in a message: a plate has thousands of positions.
+_MOST_NAMED = 10
 
 
 class FrameStream:
@@ -84,7 +221,7 @@ class FrameStream:
         self.path = file.target
         self._result: StreamResult | None = None
         self._file, self._images, self._ring, self._store = file, images, ring, store
-        self._positions = Positions(images)
+        self._by_number = dict(enumerate(images.values()))
         self._frame_bytes = max(image.frame_bytes for image in images.values())
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
         self._sync_every, self._upload = sync_every, upload
@@ -251,7 +388,7 @@ class FrameStream:
             Another process writes the stream, and forked this one.
         """
         self._check_open()
-        images = list(self._images.values()) if position is None else [self._positions.find(position)]
+        images = list(self._images.values()) if position is None else [self._at(position)]
         if name is not None and len(images) > 1:
             raise UsageError(
                 f"expected one position for the name {name!r}; found {len(images):,} positions",
@@ -340,7 +477,7 @@ class FrameStream:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
-        image = self._positions.find(position)
+        image = self._at(position)
         received = ReceivedFrame(image, None if record is None else image.records.check(record))
         try:
             received.pixels = self._ring.acquire(received, image.frame_shape, image.dtype)
@@ -361,6 +498,19 @@ class FrameStream:
             self._durations.add(time.perf_counter() - start)
         return self._ring.used
 
+    def _at(self, position: object) -> StreamedImage:
+        """Return the image of a position, which is a name, or a number from 0."""
+        try:
+            if isinstance(position, str):
+                return self._images[position]
+            return self._by_number[whole_number(position)]
+        except (KeyError, TypeError):
+            known = ", ".join(map(repr, islice(self._images, _MOST_NAMED)))
+            raise UsageError(
+                f"expected one of the {len(self._images):,} positions; got {position!r:.200}",
+                hint="Give position 0." if [*self._images] == [""] else f"Give a number or name, such as {known}.",
+            ) from None
+
     def _finish(self) -> StreamResult:
         self._threads.wait()
         frames = self.frames
@@ -369,12 +519,12 @@ class FrameStream:
         if self._threads.encoded != frames:
             raise RuntimeError(f"received {frames:,} frames, but encoded {self._threads.encoded:,}")
         self._threads.finish_values()
-        documents = self._file.groups
+        documents = dict(self._file.groups)
         for image in self._images.values():
             documents |= image.describe() | image.records.documents(max(1, image.order.length))
         written = self._file.finish(documents)
         self._store.close(keep=False)
-        return summarise(self.path, written, self._images, self._ring, self._durations)
+        return _summarise(self.path, written, self._images, self._ring, self._durations)
 
     def _check_open(self) -> None:
         self._threads.check_process()

@@ -129,21 +129,16 @@ class FrameOrder:
 
     def __init__(self, axes: Sequence[str], lengths: Sequence[int | None]) -> None:
         self.axes = tuple(axes)
-        self._lengths = tuple(lengths)
-        self._inner = tuple(length for length in self._lengths[1:] if length is not None)
+        self.lengths = tuple(lengths)  # the declared lengths of `axes`; None for the first length if it is unknown
+        self._inner = tuple(length for length in self.lengths[1:] if length is not None)
         self._per_first = math.prod(self._inner)
-        first = self._lengths[0] if self._lengths else 1
+        first = self.lengths[0] if self.lengths else 1
         self._total = None if first is None else first * self._per_first
         # 1 for each received frame, in blocks by number. `count` comes from here, so that Ctrl-C cannot leave it wrong.
         self._came: dict[int, bytearray] = {}
         # The number after the last received frame; `forget` computes it again.
         self._end = 0
         self._next = self._next_before = 0
-
-    @property
-    def lengths(self) -> tuple[int | None, ...]:
-        """The declared lengths of `axes`; None for the first length if it is unknown."""
-        return self._lengths
 
     @property
     def length(self) -> int:
@@ -168,7 +163,8 @@ class FrameOrder:
                 f"expected {self._total:,} frames ({self._named()}); this frame is one too many",
                 hint="Give None as the first length if the number of frames is unknown.",
             )
-        if self._has(number):
+        block = self._came.get(number // _BLOCK)
+        if block is not None and block[number % _BLOCK]:
             raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
         most = self.length - 1 + LONGEST_GAP
         if self._total is None and number // self._per_first > most:
@@ -210,15 +206,11 @@ class FrameOrder:
             while (at := marks.find(0, at + 1, end - start)) >= 0:
                 yield self._index(start + at)
 
-    def _has(self, number: int) -> bool:
-        block = self._came.get(number // _BLOCK)
-        return block is not None and block[number % _BLOCK] == 1
-
     def _number(self, index: Sequence[int] | int) -> int:
         places = _whole_numbers(index)
-        if len(places) != len(self._lengths):
+        if len(places) != len(self.lengths):
             raise UsageError(f"expected an index for each of the axes {', '.join(self.axes)}; got {index!r}")
-        for axis, place, length in zip(self.axes, places, self._lengths, strict=True):
+        for axis, place, length in zip(self.axes, places, self.lengths, strict=True):
             if place < 0 or (length is not None and place >= length):
                 most = "" if length is None else f" and below {length:,}"
                 raise UsageError(f"expected an index of at least 0{most} along {axis}; got {place:,}")
@@ -232,10 +224,10 @@ class FrameOrder:
         for length in reversed(self._inner):
             number, place = divmod(number, length)
             result.append(place)
-        return (number, *reversed(result)) if self._lengths else ()
+        return (number, *reversed(result)) if self.lengths else ()
 
     def _named(self) -> str:
-        return ", ".join(f"{axis}={length}" for axis, length in zip(self.axes, self._lengths, strict=True)) or "a plane"
+        return ", ".join(f"{axis}={length}" for axis, length in zip(self.axes, self.lengths, strict=True)) or "a plane"
 
 
 def _whole_numbers(index: Sequence[int] | int) -> Index:
@@ -251,13 +243,7 @@ def _whole_numbers(index: Sequence[int] | int) -> Index:
 
 
 def whole_number(value: object) -> int:
-    """Return an integer of Python; unlike `int`, refuse 1.5 and True, which would put a frame into another place.
-
-    Examples
-    --------
-    >>> whole_number(np.int64(3))
-    3
-    """
+    """Return an integer of Python; unlike `int`, refuse 1.5 and True, which would put a frame into another place."""
     if isinstance(value, bool | np.bool_):
         raise TypeError(value)
     return operator.index(value)  # type: ignore[arg-type]

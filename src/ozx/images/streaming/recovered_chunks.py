@@ -13,7 +13,7 @@ from ozx.flow.plans.salvage import FoundPart
 from ozx.hierarchy.entry_order import archive_rank
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.images.writing.shard_assembly import join_chunks, parse_chunk_name
+from ozx.images.writing.shard_assembly import find_home, join_chunks, parse_chunk_name
 
 Lengths = tuple[int, ...]
 
@@ -59,8 +59,7 @@ def _by_value(
     for place, entry in found.items():
         if len(place) != len(counts) or any(at >= length for at, length in zip(place, layout.grid, strict=True)):
             continue
-        home = tuple(at // count for at, count in zip(place, counts, strict=True))
-        inside = tuple(at % count for at, count in zip(place, counts, strict=True))
+        home, inside = find_home(place, counts)
         values.setdefault(f"{array}/{layout.keys.encode(home)}", {})[inside] = entry
     return values
 

@@ -28,11 +28,11 @@ from ozx.archive.writer import local_header
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import EXISTS_HINT, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import name_beside
-from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.output import upload_file
-from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
+from ozx.images.writing.shard_assembly import checked_size
 from ozx.quoting import quote
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, Space, document_room
@@ -53,7 +53,7 @@ class StreamFile:
     ) -> None:
         check_target(target, force=force)
         self.target, self.place, self._force, self._sync = target, place, force, sync
-        self._groups = dict(groups)
+        self.groups = groups  # the documents that do not change during the stream
         self._slots: dict[str, Slot] = {}
         self._drafts: dict[str, Slot] = {}
         self._lock = threading.Lock()
@@ -74,24 +74,16 @@ class StreamFile:
         self._growing.reserve(self._length)
 
     @property
-    def groups(self) -> dict[str, bytes]:
-        """The metadata documents that do not change during the stream, by key."""
-        return dict(self._groups)
-
-    @property
     def partial_path(self) -> str:
         """The absolute path of the file until it is complete."""
         return self._growing.partial.path
 
     def begin(self, images: Mapping[str, Documents]) -> None:
-        """Write the first drafts of all metadata; later calls do nothing.
-
-        Call this before the first value is written.
-        """
+        """Write the first drafts of all metadata, before the first value is written; later calls do nothing."""
         with self._late(images) as fitting, self._lock:
             if not self.is_begun:
-                self._growing.put(0, [_entries(self._groups)])
-                self.index.show(self._groups)
+                self._growing.put(0, [_entries(self.groups)])
+                self.index.show(self.groups)
                 for path, documents in fitting.items():
                     self._put(path, documents)
                 self.is_begun = True
@@ -103,11 +95,7 @@ class StreamFile:
 
     def write(self, entry: Entry) -> None:
         """Write a value (a chunk or shard) to its final place."""
-        if entry.size > LARGEST_SHARD:
-            raise UnsupportedError(
-                f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
-                hint="Some readers do not read larger entries: choose smaller chunks or shards.",
-            )
+        checked_size(entry)
         with self.errors(entry.size):
             slot = self._growing.write(
                 entry.key,
@@ -221,10 +209,7 @@ class StreamFile:
 
     @contextmanager
     def errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError` that names the final file.
-
-        `more` is the number of bytes that are being written.
-        """
+        """Convert system errors, while `more` bytes are written, to a `ResourceError` that names the final file."""
 
         def needed() -> int:
             with self._lock:

@@ -1,31 +1,41 @@
-"""The images of a stream: one image, a series of positions or cameras, or the fields of a plate."""
+"""The images of a stream: one, a series of positions or cameras, or the fields of a plate; their documents."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ozx.errors import UsageError
+from ozx.hierarchy.json.reading import Document, dump_document
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.colors import ShownChannel, Window
+from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.model import row_name
-from ozx.images.streaming.frames import whole_number
-from ozx.images.writing.array_image import describe_array, given_channels
-from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, PyramidChoice, plate_of, series_of
-
-if TYPE_CHECKING:
-    from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.hierarchy.partial_hierarchy import document_key
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
+from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.writing.array_image import (
+    ChannelLike,
+    describe_array,
+    given_channels,
+    image_title,
+    sizes_by_axis,
+    units_by_axis,
+)
+from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, describe_image, group_document
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, plate_of, series_of
 
 # Chunks and shards are chosen as if each unknown length were this one.
 _USUAL_LENGTH = 1000
-
-# The most names in a message: a plate has thousands of positions.
-_MOST_NAMED = 10
 
 _LETTERS = re.compile("[A-Z]{1,2}")
 _NUMBER = re.compile("[0-9]{1,3}")
@@ -67,7 +77,6 @@ class FramePlan:
     image: NewImage  # the image; a usual length stands for an unknown length
     axes: tuple[str, ...]  # the names of its axes in the order of acquisition
     lengths: tuple[int | None, ...]  # their lengths; the first may be None if it is unknown
-    dtype: np.dtype[Any]  # the pixel type
 
     @property
     def growing(self) -> int | None:
@@ -80,15 +89,10 @@ class FramePlan:
         return None in self.lengths
 
     @property
-    def frame_shape(self) -> tuple[int, int]:
-        """The shape of a frame."""
-        height, width = self.image.levels[0].source.shape[-2:]
-        return height, width
-
-    @property
     def frame_bytes(self) -> int:
         """The size of a frame in bytes."""
-        return self.frame_shape[0] * self.frame_shape[1] * self.dtype.itemsize
+        source = self.image.levels[0].source
+        return math.prod(source.shape[-2:]) * source.dtype.itemsize
 
 
 def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None) -> FramePlan:
@@ -102,24 +106,18 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
     lengths = _checked_lengths(axes, shape)
     kind = np.dtype(camera.dtype).newbyteorder("=")
     usual = [_USUAL_LENGTH if length is None else length for length in lengths]
-    described = describe_array(np.broadcast_to(np.zeros((), kind), usual), axes, camera.scale, camera.unit)
+    described = describe_array(blank_array(usual, kind), axes, camera.scale, camera.unit)
     image = NewImage(
         name,
         *described,
         pyramid=_pyramid(method, downsample, str(axes[0]) if None in lengths else None),
         channels=given_channels(camera.channels, described, axes),
     )
-    return FramePlan(image, tuple(axes), lengths, kind)
+    return FramePlan(image, tuple(axes), lengths)
 
 
 def completed(camera: Camera, other: Camera) -> Camera:
-    """Return a camera whose missing values are taken from another camera.
-
-    Examples
-    --------
-    >>> completed(Camera(shape=(4, 4)), Camera(shape=(2, 2), dtype="uint8", axes="yx")).axes
-    'yx'
-    """
+    """Return a camera whose missing values are taken from another camera."""
     return Camera(
         other.shape if camera.shape is None else camera.shape,
         other.dtype if camera.dtype is None else camera.dtype,
@@ -186,15 +184,13 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
         places.append((parts[0], parts[1], int(count)))
     rows = _all_rows([row for row, _, _ in places], None if plate_shape is None else plate_shape[0])
     columns = _all_columns([column for _, column, _ in places], None if plate_shape is None else plate_shape[1])
-    wells = [
-        NewWell(
-            rows.index(row),
-            columns.index(column),
-            tuple(replace(image, name=f"{row}/{column}/{number}") for number in range(count)),
-        )
-        for row, column, count in places
-    ]
-    return plate_of(NewPlate(image.name, rows, columns, tuple(wells)))
+    wells: list[WellDescription] = []
+    images: dict[int, NewImage] = {}
+    for row, column, count in places:
+        numbers = tuple(range(len(images), len(images) + count))
+        wells.append(WellDescription(rows.index(row), columns.index(column), numbers))
+        images |= {n: replace(image, name=f"{row}/{column}/{place}") for place, n in enumerate(numbers)}
+    return plate_of(PlateDescription(image.name, rows, columns, tuple(wells)), images)
 
 
 def _all_rows(used: Sequence[str], count: int | None) -> tuple[str, ...]:
@@ -212,10 +208,7 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the first `count` of `names`; by default, all up to the last used name.
-
-    If `names` lacks a used name, return the used names.
-    """
+    """Return the first `count` of `names`, by default all up to the last used one; the used ones if one is unusual."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what} (A, B or 1, 2 or 01, 02)")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]
@@ -235,23 +228,150 @@ def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, 
     return names
 
 
-class Positions:
-    """The positions of a stream."""
+# The ``zarr.json`` documents of images that grow, for any current length.
 
-    def __init__(self, images: Mapping[str, StreamedImage]) -> None:
-        self._names = list(images)
-        # By name, and by number.
-        self._images: dict[str | int, StreamedImage] = {
-            key: image for number, (name, image) in enumerate(images.items()) for key in (name, number)
+#: A length that no image reaches; it stands for an unknown length.
+ENDLESS = 1 << 36
+
+
+def blank_array(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of the shape and type of an image whose pixels come later; it takes no memory."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+class StreamDocuments:
+    """The ``zarr.json`` of all groups and arrays, for any length of each image along its growing axis."""
+
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: Mapping[str, int | None]) -> None:
+        self._version, self._growing = hierarchy.version, dict(growing)
+        self._planned = HierarchyDocuments(hierarchy, layout)
+        if layout.shards.kind in ("auto", "keep"):
+            for path in self._planned.images:
+                self._align_shards(path)
+
+    def image(self, path: str, length: int | None = None) -> PlannedImage:
+        """Return an image with its levels; `length` is the length along the growing axis."""
+        planned, growing = self._planned.images[path], self._growing[path]
+        if length is None or growing is None:
+            return planned
+        levels = []
+        for level in planned.levels:
+            if growing in level.halved:
+                length = -(-length // 2)
+            shape = tuple(length if axis == growing else whole for axis, whole in enumerate(level.shape))
+            levels.append(replace(level, shape=shape))
+        return replace(planned, levels=tuple(levels))
+
+    def described(
+        self,
+        path: str,
+        order: Sequence[str],
+        *,
+        channels: Sequence[ChannelLike] | None,
+        scale: Sequence[float] | Mapping[str, float] | None,
+        unit: str | Mapping[str, str] | None,
+        name: str | None,
+    ) -> PlannedImage:
+        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
+
+        `order`: the names of the axes in the order of acquisition, which is that of `scale`.
+        """
+        planned = self._planned.images[path]
+        image, full = planned.image, planned.image.levels[0]
+        names = [str(axis.name) for axis in image.axes]
+        sizes = dict(zip(names, full.scale, strict=True)) | sizes_by_axis(scale, tuple(order))
+        units = {axis: one.unit for axis, one in zip(names, image.axes, strict=True) if one.unit is not None}
+        units |= units_by_axis(unit, tuple(names))
+        blank = blank_array(full.source.shape, full.source.dtype)
+        axes, (level,) = described = describe_array(blank, names, sizes, units)
+        known = image.channels
+        if channels is not None:
+            added = given_channels(channels, described)
+            known = (*map(_joined, known, added), *added[len(known) :], *known[len(added) :])
+        factors = [new / old for new, old in zip(level.scale, full.scale, strict=True)]
+        return replace(
+            planned,
+            image=replace(
+                image,
+                name=image.name if name is None else image_title(name, ""),
+                axes=axes,
+                levels=(replace(full, scale=level.scale),),
+                channels=known,
+            ),
+            levels=tuple(
+                replace(
+                    one,
+                    scale=tuple(size * factor for size, factor in zip(one.scale, factors, strict=True)),
+                    translation=tuple(at * factor for at, factor in zip(one.translation, factors, strict=True)),
+                )
+                for one in planned.levels
+            ),
+        )
+
+    def replace(self, path: str, image: PlannedImage) -> None:
+        """Use another description of an image for all documents that are made from now on."""
+        self._planned.images[path] = image
+
+    def arrays(self, path: str, length: int | None = None) -> list[tuple[str, Document]]:
+        """Return the path and the ``zarr.json`` of each array of an image, full resolution first."""
+        levels = self.image(path, length).levels
+        return [
+            (array, {**self._planned.arrays[array], "shape": list(level.shape)})
+            for number, level in enumerate(levels)
+            for array in [join_path(path, str(number))]
+        ]
+
+    def of_image(self, path: str, length: int | None, windows: Mapping[int, Window] | None) -> dict[str, bytes]:
+        """Return the ``zarr.json`` documents of an image and its arrays, by key."""
+        planned = self.image(path, length)
+        known = self._planned.longest_windows(path) if windows is None else windows
+        group = group_document(describe_image(planned.image, planned.levels, known, planned.source))
+        documents = {path: convert_group(group, self._version, path).document, **dict(self.arrays(path, length))}
+        return {document_key(node): dump_document(document) for node, document in documents.items()}
+
+    def of_groups(self) -> dict[str, bytes]:
+        """Return the ``zarr.json`` documents of all groups except images, by key."""
+        documents = self._planned.documents(are_drafts=True)
+        images = self._planned.images
+        arrays = self._planned.arrays
+        return {
+            document_key(node): dump_document(document)
+            for node, document in documents.items()
+            if node not in images and node not in arrays
         }
 
-    def find(self, position: object) -> StreamedImage:
-        """Return the image of a position, which is a name, or a number from 0."""
-        try:
-            return self._images[position if isinstance(position, str) else whole_number(position)]
-        except (KeyError, TypeError):
-            known = ", ".join(map(repr, self._names[:_MOST_NAMED]))
-            raise UsageError(
-                f"expected one of the {len(self._names):,} positions; got {position!r:.200}",
-                hint="Give position 0." if self._names == [""] else f"Give a number or name, such as {known}.",
-            ) from None
+    def _align_shards(self, path: str) -> None:
+        """Limit the shards of lower levels to the frames that one full-resolution shard contains.
+
+        Shards of all levels are then complete at the same time.
+
+        Without this limit, shards of a lower level contain more frames. They would wait in memory long after the shards
+        of the full resolution are written, and a killed program would lose their frames.
+        """
+        levels = self._planned.images[path].levels
+        first = parse_layout(self._planned.arrays[join_path(path, "0")], path)
+        factors = [1] * len(levels[0].shape)
+        for number, level in enumerate(levels[1:], 1):
+            for axis in level.halved:
+                factors[axis] *= 2
+            array = join_path(path, str(number))
+            layout = parse_layout(self._planned.arrays[array], array)
+            if layout.shards is None:
+                continue
+            shards = list(layout.shards)
+            for axis in range(len(shards) - 2):
+                depth = first.stored_shape[axis] // factors[axis]
+                chunk = layout.chunks[axis]
+                shards[axis] = min(shards[axis], max(chunk, depth // chunk * chunk))
+            self._planned.arrays[array] = relayout_document(self._planned.arrays[array], tuple(shards))
+
+
+def _joined(old: ShownChannel, new: ShownChannel) -> ShownChannel:
+    """Return a channel with a new description; missing values are taken from the old description."""
+    return ShownChannel(
+        old.label if new.label is None else new.label,
+        old.color if new.color is None else new.color,
+        new.active,
+        old.window if new.window is None else new.window,
+        old.emission if new.emission is None else new.emission,
+    )

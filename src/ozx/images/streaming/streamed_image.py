@@ -14,20 +14,18 @@ from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.images.pictures.channels import percentile_window
+from ozx.images.pictures.render import percentile_window
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
-from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
-from ozx.images.writing.chunk_encoding import new_chunk_codec
+from ozx.images.streaming.stream_images import ENDLESS, StreamDocuments
 from ozx.images.writing.documents import PlannedImage
 from ozx.images.writing.pyramid import (
     EncodedChunk,
-    LevelGeometry,
-    LevelWork,
     choose_sampling,
     frame_pyramid,
     halvings,
+    new_level,
     take_sample,
 )
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
@@ -146,22 +144,18 @@ class StreamedImage:
         arrays = documents.arrays(path, ENDLESS if is_endless else None)
         layouts = [parse_layout(document, array) for array, document in arrays]
         works = [
-            LevelWork(
-                LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved),
-                new_chunk_codec(document),
-                store.allocate,
-            )
+            new_level(level, layout, document, store.allocate)
             for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
         ]
         source = image.levels[0].source
         self._pyramid = frame_pyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
         self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
         self._arrays = [array for array, _ in arrays]
-        self._is_sampled = len(image.channels) < image.channel_count or any(
-            channel.window is None for channel in image.channels
-        )
+        self._is_sampled = image.lacks_windows
         self.frame_shape, self.dtype = source.shape[-2:], source.dtype
-        self._samples = Samples(source.shape, source.dtype, image.channel_axis, growing if is_endless else None)
+        self._samples = Samples(
+            planned.levels[0].shape, source.dtype, image.channel_axis, growing if is_endless else None
+        )
         self._windows: dict[int, Window] = {}
         self._described = 0
         self._describing, self._counting = threading.Lock(), threading.Lock()
@@ -222,16 +216,13 @@ class StreamedImage:
         return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
     def drafts(self, length: int) -> Iterator[tuple[str, bytes | memoryview]]:
-        """Return an iterator of all incomplete chunks with their names; missing frames are zero.
-
-        The image has `length` along the growing axis.
-        """
+        """Return an iterator of the incomplete chunks of the image at `length`, by name; missing frames are zero."""
         chunks = self._pyramid.copy().finish(self._growing or 0, length)
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
     def described(self, **given: Any) -> PlannedImage:
-        """Return the plan of the image with new metadata, for `redescribe`; `given` are fields of `GivenMetadata`."""
-        return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
+        """Return the plan of the image with new metadata, for `redescribe`; see `StreamDocuments.described`."""
+        return self._documents.described(self.path, (*self.order.axes, "y", "x"), **given)
 
     def redescribe(self, image: PlannedImage) -> None:
         """Replace the metadata of the image."""

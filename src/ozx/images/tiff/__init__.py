@@ -2,8 +2,8 @@
 
 ``opening``
     Opening of a TIFF file, and of the files that belong to it, as images.
-``source``, ``pages``, ``segments``, ``axes``
-    The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
+``source``, ``pages``, ``segments``
+    The pixels of a series in blocks: its axes; its pages in the image; the strips and tiles, each decoded once.
 ``layouts``
     Comparison of the pages of a series: their shape, pixel type and storage.
 ``description``

@@ -13,9 +13,9 @@ import numpy as np
 from ozx.errors import FormatError, shortened
 from ozx.flow.sources.location import Location, format_location
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.colors import Window
+from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.images.description import ChannelDescription, ImageDescription, PixelSize, describe_samples
+from ozx.images.description import ImageDescription, PixelSize, describe_samples
 from ozx.images.ome_xml.parsing import parse_xml
 from ozx.images.ome_xml.units import convert_length, convert_time
 from ozx.images.tiff.source import TiffSource
@@ -86,7 +86,7 @@ def _number(metadata: Mapping[str, Any], key: str, notes: list[str]) -> float | 
     return number if math.isfinite(number) else None
 
 
-def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ChannelDescription, ...]:
+def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ShownChannel, ...]:
     count = metadata.get("channels")
     count = count if type(count) is int and 0 < count <= _MOST_CHANNELS else 1
     is_composite = metadata.get("mode") in ("composite", "color")
@@ -103,11 +103,11 @@ def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ChannelDes
         color, is_inverted = _color(table, number, notes)
         inverted += [number] if is_inverted else []
         window = _window(ranges[2 * number : 2 * number + 2], number, notes)
-        channels.append(ChannelDescription(names[number], color, window=window))
+        channels.append(ShownChannel(names[number], color, window=window))
     if inverted:
         which = f"channel{'s' if len(inverted) > 1 else ''} {', '.join(map(str, inverted))}"
         notes.append(f"ImageJ shows the {which} inverted; this is left out")
-    is_known = any(channel != ChannelDescription() for channel in channels)
+    is_known = any(channel != ShownChannel() for channel in channels)
     return tuple(channels) if is_known else ()
 
 
@@ -152,7 +152,6 @@ def _window(values: Sequence[Any], number: int, notes: list[str]) -> Window | No
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}
 # Dots per inch of screens and printers, which programs write if they do not know the pixel size.
 _OF_PRINTERS = frozenset((72, 96, 100, 120, 144, 150, 180, 200, 240, 300, 350, 360, 400, 600, 1200))
-_DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 _RGB = 2  # TIFF 6.0, "PhotometricInterpretation"
 _YCBCR = 6  # decoded as RGB
 
@@ -160,9 +159,7 @@ _YCBCR = 6  # decoded as RGB
 def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
     """Return the metadata of a series without OME-XML; a malformed value is left out."""
     page = series.keyframe
-    description = ImageDescription(
-        name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page), acquired=_date(page)
-    )
+    description = ImageDescription(name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page))
     if series.kind == "imagej":
         return describe_imagej(description, file.imagej_metadata or {}, page)
     if series.kind == "svs":
@@ -188,18 +185,12 @@ def _sizes_of_tags(page: TiffPage) -> dict[str, PixelSize]:
     return {axis: sizes[axis] for axis in "yx"}
 
 
-def _samples(page: TiffPage) -> tuple[ChannelDescription, ...]:
+def _samples(page: TiffPage) -> tuple[ShownChannel, ...]:
     samples = page.shaped[0] * page.shaped[4]
     if int(page.photometric) not in (_RGB, _YCBCR) or samples not in (3, 4):
         return ()
     dtype = page.dtype
     return describe_samples(samples, float(np.iinfo(dtype).max) if dtype is not None and dtype.kind == "u" else None)
-
-
-def _date(page: TiffPage) -> str | None:
-    # TIFF 6.0, "DateTime": YYYY:MM:DD HH:MM:SS.
-    match = _DATE.fullmatch(str(page.tags.valueof(306, default="")).strip())
-    return None if match is None else f"{match[1]}-{match[2]}-{match[3]}T{match[4]}"
 
 
 def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDescription:
@@ -220,7 +211,7 @@ def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> I
             root = parse_xml(page.aspage().description if page is not None else "", "the description of a page")
         except (FormatError, ValueError) as error:
             notes.append(f"the name and color of channel {number} are left out: {error}")
-            channels.append(ChannelDescription())
+            channels.append(ShownChannel())
             continue
         text = (root.findtext("Color") or "").strip()
         try:
@@ -230,7 +221,7 @@ def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> I
         if text and len(parts) != _COLORS:
             notes.append(f"the color of channel {number} is left out: expected three numbers; got {shortened(text)!r}")
         color = "".join(f"{part:02X}" for part in parts) if len(parts) == _COLORS else None
-        channels.append(ChannelDescription(root.findtext("Name") or root.findtext("Biomarker"), color))
+        channels.append(ShownChannel(root.findtext("Name") or root.findtext("Biomarker"), color))
     return replace(description, channels=tuple(channels), notes=(*description.notes, *notes))
 
 

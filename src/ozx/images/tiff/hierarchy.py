@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
 from ozx.images.tiff.description import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
 from ozx.images.tiff.opening import TiffImages
 from ozx.images.tiff.source import TiffSource
 from ozx.images.writing.new_image import (
     LABEL_KINDS,
-    NewChannel,
     NewHierarchy,
     NewImage,
     NewLevel,
-    NewPlate,
-    NewWell,
     PyramidChoice,
     plate_of,
     series_of,
@@ -75,7 +68,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
     if found.ome_xml is not None and options.keep_ome_xml:
         files[_ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     if found.plate is not None and is_plate:
-        hierarchy = plate_of(_new_plate(found, found.plate, images, options, notes), files)
+        hierarchy = plate_of(_named_plate(found, found.plate, options, notes), images, files)
     elif len(images) > 1:
         hierarchy = series_of(list(images.values()), files)
     else:
@@ -127,7 +120,7 @@ def _new_image(
                 path=found.path,
             )
         return replace(new, levels=tuple(level.with_integers() for level in new.levels))
-    return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
+    return replace(new, channels=_channels(description, new.channel_count, edits))
 
 
 def _place(
@@ -194,9 +187,7 @@ def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[
     return tuple(factors) if len(plane) == 1 and is_smaller and source.shape != above.shape else None
 
 
-def _channels(
-    description: ImageDescription, dtype: np.dtype[Any], count: int, edits: Edits | None
-) -> tuple[NewChannel, ...]:
+def _channels(description: ImageDescription, count: int, edits: Edits | None) -> tuple[ShownChannel, ...]:
     for what, values in (
         ("channel names", None if edits is None else edits.channel_names),
         ("colors", None if edits is None else edits.colors),
@@ -205,38 +196,22 @@ def _channels(
             raise UsageError(f"expected {count} {what}, one per channel; got {len(values)}")
     names = [None] * count if edits is None or edits.channel_names is None else edits.channel_names
     colors = [None] * count if edits is None or edits.colors is None else edits.colors
-    known = [*description.channels[:count], *[ChannelDescription()] * (count - len(description.channels))]
+    known = [*description.channels[:count], *[ShownChannel()] * (count - len(description.channels))]
     return tuple(
-        NewChannel(
-            label=name or channel.name,
+        replace(
+            channel,
+            label=name or channel.label,
             color=color or channel.color,
-            active=channel.is_shown,
-            window=_window(channel.window, dtype),
-            emission=channel.emission,
         )
         for channel, name, color in zip(known, names, colors, strict=True)
     )
 
 
-def _window(window: Window | None, dtype: np.dtype[Any]) -> Window | None:
-    if window is None or dtype.kind not in "iu":
-        return window
-    limits = np.iinfo(dtype)
-    return Window(window.start, window.end, float(limits.min), float(limits.max))
-
-
-def _new_plate(
-    found: TiffImages,
-    plate: PlateDescription,
-    images: Mapping[int, NewImage],
-    options: HierarchyOptions,
-    notes: ImageNotes,
-) -> NewPlate:
-    wells = [
-        NewWell(well.row, well.column, tuple(images[number] for number in well.fields), well.acquisitions)
-        for well in plate.wells
-    ]
-    outside = len(images) - len({number for well in plate.wells for number in well.fields})
+def _named_plate(
+    found: TiffImages, plate: PlateDescription, options: HierarchyOptions, notes: ImageNotes
+) -> PlateDescription:
+    """Return the plate with a name; add a note about the images outside of it."""
+    outside = len(found.images) - len({number for well in plate.wells for number in well.fields})
     if outside:
         notes.add(
             None,
@@ -245,22 +220,4 @@ def _new_plate(
     name = plate.name or stem_of(found.path)
     if options.edits is not None and options.edits.name is not None:
         name = options.edits.name
-    return NewPlate(name, plate.rows, plate.columns, tuple(wells), tuple(_acquisitions(plate)))
-
-
-def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
-    """Return the acquisitions of a plate in the form of OME-Zarr 0.5 "plate" metadata."""
-    described = []
-    for number, (name, start, end) in enumerate(plate.acquisitions):
-        item: dict[str, Any] = {"id": number}
-        if name is not None:
-            item["name"] = name
-        if start is not None:
-            item["starttime"] = start
-        if end is not None:
-            item["endtime"] = end
-        most = max((well.acquisitions.count(number) for well in plate.wells), default=0)
-        if most:
-            item["maximumfieldcount"] = most
-        described.append(item)
-    return described
+    return replace(plate, name=name)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from pathlib import PureWindowsPath
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from xml.etree.ElementTree import tostring
 
@@ -26,7 +25,7 @@ from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, c
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
-from ozx.images.tiff.source import OnError, TiffSource
+from ozx.images.tiff.source import TiffOptions, TiffSource
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
@@ -101,8 +100,9 @@ def describe_lost_pages(file: TiffFile, series: list[TiffPageSeries]) -> str | N
 # The other files of an image, named by its OME-XML or the index of an NDTiff: they must lie in the image's folder.
 
 
-def check_files(folder: str, names: Sequence[str], path: str) -> None:
+def check_files(names: Sequence[str], path: str) -> None:
     """Check the names of files in the OME-XML of an image."""
+    folder = os.path.dirname(path)
     for name in names:
         if not _is_inside(name):
             raise _elsewhere("the OME-XML", name, path)
@@ -169,11 +169,6 @@ def with_full_paths(text: str, folder: str) -> str:
 
     tifffile looks for all files in the folder of the first TIFF file, and follows symbolic links to this folder. The
     names in a companion file, however, are relative to the folder of the companion file.
-
-    Examples
-    --------
-    >>> with_full_paths('<OME><UUID FileName="raw/a&amp;b.tif">urn:uuid:1</UUID></OME>', "/data")
-    '<OME><UUID FileName="/data/raw/a&amp;b.tif">urn:uuid:1</UUID></OME>'
     """
     root, folder = parse_xml(text, "the OME-XML"), os.path.abspath(folder)
     for element in root.iter():
@@ -224,18 +219,6 @@ _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series
 
 
 @dataclass(frozen=True, slots=True)
-class TiffOptions:
-    """Options for opening a TIFF file."""
-
-    # Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
-    axes: tuple[str, ...] | None = None
-    keep_singletons: bool = False  # whether axes of length 1 stay
-    on_error: OnError = "fail"  # ``fill`` replaces damaged or missing parts by zeros
-    series: int | None = None  # the number of the only image to read; None for all
-    with_levels: bool = False  # whether smaller levels are read, too
-
-
-@dataclass(frozen=True, slots=True)
 class TiffImage:
     """One image of a TIFF file: its pixels, its stored lower levels, and its metadata."""
 
@@ -246,7 +229,7 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """The images of a TIFF file and of the other files that belong to it; `close` closes all these files."""
+    """The images of a TIFF file and of the other files that belong to it; a ``with`` block closes them."""
 
     path: str  # the given file
     images: dict[int, TiffImage]  # the chosen images, by number
@@ -261,13 +244,7 @@ class TiffImages:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all files of the images."""
+    def __exit__(self, *error: object) -> None:
         self.files.close()
 
 
@@ -321,8 +298,8 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         if not document.files:
             raise FormatError("expected the names of TIFF files in the OME-XML; found none")
         check_uuids(document)
+        check_files(document.files, path)
         folder = os.path.dirname(path)
-        check_files(folder, document.files, path)
         with _parsed(os.path.join(folder, document.files[0]), omexml=with_full_paths(text or "", folder)) as file:
             yield file, document, text
         return
@@ -336,15 +313,14 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         if master is None:
             if document is not None:
                 check_uuids(document)
-                check_files(os.path.dirname(path), document.files, path)
+                check_files(document.files, path)
             yield file, document, text
             return
     # OME-TIFF, "BinaryOnly": this file only names the file with the metadata.
     if is_master:
         raise FormatError(f"expected OME-XML with images; found only the name of another file, {master}", path=path)
-    folder = os.path.dirname(path)
-    check_files(folder, (master,), path)
-    with _opened(os.path.join(folder, master), is_master=True) as opened:
+    check_files((master,), path)
+    with _opened(os.path.join(os.path.dirname(path), master), is_master=True) as opened:
         yield opened
 
 
@@ -460,17 +436,8 @@ def _read_image(
     for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
             check_decodable(one.keyframe)
-            source = TiffSource(
-                one,
-                files,
-                asked=options.axes,
-                keep_singletons=options.keep_singletons,
-                on_error=options.on_error,
-                recipe=(
-                    _source_again,
-                    (os.path.abspath(path), look_at(path), options, _state(path), number, level, files),
-                ),
-            )
+            again = os.path.abspath(path), look_at(path), options, _state(path), number, level, files
+            source = TiffSource(one, files, options, (_source_again, again))
         except OzxError as error:
             if level == 0:
                 raise

@@ -49,7 +49,7 @@ class FileSet:
             source = self._files.get(path)
             if source is None:
                 source = self._files[path] = FileSource(path)
-                source.size()
+                source.size()  # records the state of the file
             self._open[path] = source
             self._open.move_to_end(path)
             if len(self._open) > _MOST_OPEN:
@@ -57,16 +57,8 @@ class FileSet:
                 self._open.popitem(last=False)[1].close()
         return source
 
-    def remember(self, path: str) -> None:
-        """Record the state of a file, so that later changes of the file are detected."""
-        self[path].size()
-
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._files))
-
-    def count_bytes(self) -> int:
-        """Return the total size of the files in bytes."""
-        return sum(source.size() for source in list(self._files.values()))
 
     def check_unchanged(self) -> None:
         """Check that no file was modified or replaced since its first use."""

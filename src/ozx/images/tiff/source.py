@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +15,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
-from ozx.images.tiff.axes import AXES
-from ozx.images.tiff.pages import Corner, PageMap, Spans
+from ozx.images.tiff.pages import AXES, Corner, PageMap, Spans
 from ozx.images.tiff.segments import FileSet, SegmentReader
 
 if TYPE_CHECKING:
@@ -31,15 +31,6 @@ class SegmentCache:
     """A thread-safe cache of arrays by key: an array in the cache is not computed again.
 
     `budget` limits the bytes in the cache. Above this limit, the oldest arrays are dropped.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cache, made = SegmentCache(1 << 20), []
-    >>> for _ in range(2):
-    ...     array = cache.get("strip", lambda: (made.append("strip"), np.zeros(10))[1], used=5, whole=10)
-    >>> made, cache.size
-    (['strip'], 0)
     """
 
     def __init__(self, budget: int) -> None:
@@ -98,7 +89,6 @@ class SegmentCache:
             self.size -= future.result().nbytes
 
 
-OnError = Literal["fail", "fill"]
 Region = tuple[slice, ...]
 # Start and stop along the five dimensions of a page.
 Ranges = Sequence[tuple[int, int]]
@@ -107,6 +97,18 @@ Ranges = Sequence[tuple[int, int]]
 _KEPT_BYTES = 128 << 20
 # Key for the damage of all pages behind the end of the file.
 _CUT_OFF = "cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class TiffOptions:
+    """Options for opening a TIFF file."""
+
+    # Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
+    axes: tuple[str, ...] | None = None
+    keep_singletons: bool = False  # whether axes of length 1 stay
+    on_error: Literal["fail", "fill"] = "fail"  # ``fill`` replaces damaged or missing parts by zeros
+    series: int | None = None  # the number of the only image to read; None for all
+    with_levels: bool = False  # whether smaller levels are read, too
 
 
 class TiffSource:
@@ -120,18 +122,15 @@ class TiffSource:
         self,
         series: TiffPageSeries,
         files: FileSet,
-        *,
-        asked: Sequence[str] | None = None,
-        keep_singletons: bool = False,
-        on_error: OnError = "fail",
-        recipe: tuple[Callable[..., Any], tuple[Any, ...]] | None = None,
+        options: TiffOptions,
+        recipe: tuple[Callable[..., TiffSource], tuple[Any, ...]],
     ) -> None:
         self.files = files
         self._recipe = recipe
-        self._fills = on_error == "fill"
-        self._pages = PageMap(series, asked)
+        self._fills = options.on_error == "fill"
+        self._pages = PageMap(series, options.axes)
         for path in self._pages.paths:
-            files.remember(path)
+            files[path]  # from now on, it must not change
         self._damage: dict[Hashable, str] = {}
         # A page that does not fit counts as missing, and is read as zeros.
         self._missing = self._pages.count_missing()
@@ -140,7 +139,7 @@ class TiffSource:
         self._cache = SegmentCache(_KEPT_BYTES)
         self._readers: dict[int, SegmentReader] = {}
         lengths = self._pages.axis_lengths
-        self.axes = tuple(axis for axis in lengths if keep_singletons or lengths[axis] > 1 or axis in "yx")
+        self.axes = tuple(axis for axis in lengths if options.keep_singletons or lengths[axis] > 1 or axis in "yx")
         self.shape = tuple(lengths[axis] for axis in self.axes)
         #: The axes that were assigned to unnamed dimensions.
         self.guessed = self._pages.guessed
@@ -171,8 +170,6 @@ class TiffSource:
         return tuple(self._damage[key] for key in keys if key in self._damage)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._recipe is None:
-            raise TypeError("expected a source that can be pickled; this source works only in one process")
         return self._recipe
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:

@@ -5,11 +5,11 @@
 ``downsampling``
     Blocks of pixels reduced to half their sides.
 ``pyramid``
-    The blocks of a pyramid and their order; the pyramid, made in one pass.
+    The blocks of a pyramid and their order; the pyramid and its chunks, made in one pass.
 ``array_layout``, ``documents``
     Chunks and shards of arrays; the ``zarr.json`` documents of one image, and of a whole hierarchy.
-``chunk_encoding``, ``shard_assembly``
-    The codec of new chunks, and assembly of chunks into shards in any thread.
+``shard_assembly``
+    Assembly of chunks into shards in any thread.
 ``hierarchy_writing``
     Writing of new images into an archive.
 """

@@ -10,12 +10,12 @@ from numbers import Integral, Real
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.colors import Window, parse_color
+from ozx.hierarchy.ome.colors import ShownChannel, Window, parse_color
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource
-from ozx.images.writing.new_image import NewChannel, NewImage, NewLevel
+from ozx.images.writing.new_image import NewImage, NewLevel
 
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)
@@ -24,12 +24,10 @@ _USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _NAMED = {3: "cyx", 4: "tcyx", 5: "tczyx"}
 _EXAMPLES = {2: "yx", 3: "cyx", 4: "czyx", 5: "tczyx"}
 
-_RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
-
 # Other names of axes, as arrays of xarray have them.
 _LONG_NAMES = {"time": "t", "channel": "c"}
 
-ChannelLike = str | Mapping[str, Any] | NewChannel
+ChannelLike = str | Mapping[str, Any] | ShownChannel
 
 DescribedArray = tuple[tuple[Axis, ...], tuple[NewLevel, ...]]
 
@@ -40,15 +38,7 @@ def describe_array(
     scale: Sequence[float] | Mapping[str, float] | None,
     unit: str | Mapping[str, str] | None,
 ) -> DescribedArray:
-    """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> axes, (level,) = describe_array(np.zeros((8, 9, 2), "uint8"), "yxc", None, "um")
-    >>> [axis.name for axis in axes], level.source.shape, axes[1].unit
-    (['c', 'y', 'x'], (2, 8, 9), 'micrometer')
-    """
+    """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order."""
     names = axis_names(array, axes)
     sizes = sizes_by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
@@ -68,12 +58,6 @@ def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
     """Return the names of an array's dimensions if the array has them, as arrays of xarray do; otherwise None.
 
     The names ``dim_0``, ``dim_1`` and so on, which xarray gives to dimensions without names, do not count.
-
-    Examples
-    --------
-    >>> import numpy as np, xarray
-    >>> own_axes(xarray.DataArray(np.zeros((2, 8, 9)), dims=("time", "Y", "X")))
-    ('t', 'y', 'x')
     """
     dims = getattr(array, "dims", None)
     if not isinstance(dims, tuple) or dims == tuple(f"dim_{number}" for number in range(len(dims))):
@@ -222,7 +206,7 @@ def given_channels(
     axes: str | Sequence[str] | None = None,
     *,
     are_all: bool = False,
-) -> tuple[NewChannel, ...]:
+) -> tuple[ShownChannel, ...]:
     """Parse the channels that are given for an array; each channel is a name or a mapping.
 
     With `are_all`, their number must be that of the array; otherwise, it may be smaller. If no channel is given, 8-bit
@@ -233,7 +217,7 @@ def given_channels(
     image = NewImage("", *described)
     count = image.channel_count
     if not channels and _is_rgb(image, axes):
-        return _RGB[:count]
+        return describe_samples(count, 255.0)
     if isinstance(channels, Mapping) or not hasattr(channels, "__len__"):
         raise UsageError(f"expected a list of channels; got {channels!r:.200}", hint='Write channels=["DAPI"].')
     if len(channels) > count or (channels and are_all and len(channels) < count):
@@ -258,20 +242,20 @@ def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
     return is_last and image.levels[0].source.dtype == "uint8" and image.channel_count in (3, 4)
 
 
-def _channel(channel: ChannelLike) -> NewChannel:
-    new = channel if isinstance(channel, NewChannel) else _new_channel(channel)
+def _channel(channel: ChannelLike) -> ShownChannel:
+    new = channel if isinstance(channel, ShownChannel) else _new_channel(channel)
     return new if new.color is None else replace(new, color=parse_color(new.color))
 
 
-def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
+def _new_channel(channel: str | Mapping[str, Any]) -> ShownChannel:
     if isinstance(channel, str):
-        return NewChannel(channel)
+        return ShownChannel(channel)
     try:
         known = dict(channel)
         if known.get("window") is not None:
             start, end = map(float, known["window"])
             known["window"] = Window(start, end, None, None)
-        new = NewChannel(**known)
+        new = ShownChannel(**known)
     except (TypeError, ValueError):
         raise UsageError(
             "expected a name, or the fields label, color, active, window (start, end) and emission for a channel; "

@@ -73,7 +73,8 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
         chosen = {path: _shards(array, chunks[path], across=True) for path, array in arrays.items()}
     relaid = {}
     for path, document in plain.items():
-        shards = None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path]
+        is_one_chunk = all(part >= whole for part, whole in zip(chunks[path], arrays[path].shape, strict=True))
+        shards = None if is_one_chunk else chosen[path]
         relaid[path] = relayout_document(document, shards, choice.checksum_option(come_into_shards=shards is not None))
     return relaid
 
@@ -114,17 +115,27 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
     if dtype.itemsize > 1:
         serializer["configuration"] = {"endian": "little"}
     fill = {"b": False, "f": 0.0, "c": [0.0, 0.0]}.get(dtype.kind, 0)
+    names = [axis.name for axis in array.axes]
+    return array_document(
+        array.shape, names, _chunks(array), dtype.name, fill, [serializer, *codec.codecs(dtype.itemsize)]
+    )
+
+
+def array_document(
+    shape: Lengths, names: Sequence[str | None], chunks: Lengths, data_type: str, fill: Any, codecs: Sequence[Document]
+) -> Document:
+    """Return the ``zarr.json`` of an array without shards."""
     return {
         "zarr_format": 3,
         "node_type": "array",
-        "shape": list(array.shape),
-        "data_type": dtype.name,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(_chunks(array))}},
+        "shape": list(shape),
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": fill,
-        "codecs": [serializer, *codec.codecs(dtype.itemsize)],
+        "codecs": list(codecs),
         "attributes": {},
-        "dimension_names": [axis.name for axis in array.axes],
+        "dimension_names": list(names),
     }
 
 
@@ -158,7 +169,3 @@ def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
     is_striped = array.read_alignment[-1] > 2 * chunks[-1]
     order = [(axis,) for axis in plane[::-1]] if is_striped else [plane[::-1]]
     return grown(chunks, array.shape, [*order, *((axis,) for axis in others)], room)
-
-
-def _is_one_chunk(array: NewArray, chunks: Lengths) -> bool:
-    return all(part >= whole for part, whole in zip(chunks, array.shape, strict=True))

@@ -11,11 +11,11 @@ import numpy as np
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, Window, default_color
+from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.writing.array_layout import NewArray, lay_out
-from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, PyramidLevel, plan_pyramid
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel, plan_pyramid
 
 # The ``zarr.json`` documents of new groups and images (OME-Zarr 0.5).
 
@@ -30,13 +30,7 @@ _METHODS = {
 
 
 def group_document(ome: Mapping[str, Any] | None = None) -> Document:
-    """Return the ``zarr.json`` of a group, with its OME-Zarr metadata if it has any.
-
-    Examples
-    --------
-    >>> group_document({"labels": ["cells"]})["attributes"]
-    {'ome': {'version': '0.5', 'labels': ['cells']}}
-    """
+    """Return the ``zarr.json`` of a group, with its OME-Zarr metadata if it has any."""
     attributes = {} if ome is None else {"ome": {"version": VERSION, **ome}}
     return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
 
@@ -64,7 +58,7 @@ def describe_image(
     if image.label is not None:
         ome["image-label"] = _describe_label(image.label, source)
     else:
-        ome["omero"] = _describe_channels(image, windows)
+        ome["omero"] = _describe_channels(image, levels[0].shape, windows)
     return ome
 
 
@@ -80,15 +74,16 @@ def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     return {"type": method, "metadata": {"description": text}}
 
 
-def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
+def _describe_channels(image: NewImage, shape: Sequence[int], windows: Mapping[int, Window]) -> dict[str, Any]:
+    """Return the ``omero`` metadata of an image; its `shape` may differ from that of its source, as in a stream."""
     # vizarr and others fail on a channel without one of these keys, and on planes outside the image.
-    count, dtype = image.channel_count, image.levels[0].source.dtype
-    given = [*image.channels[:count], *[NewChannel()] * (count - len(image.channels))]
+    count, dtype = 1 if image.channel_axis is None else shape[image.channel_axis], image.levels[0].source.dtype
+    given = [*image.channels[:count], *[ShownChannel()] * (count - len(image.channels))]
     channels = [
         _describe_channel(channel, number, count, _limited(channel.window or windows[number], dtype))
         for number, channel in enumerate(given)
     ]
-    lengths = {axis.name: length for axis, length in zip(image.axes, image.levels[0].source.shape, strict=True)}
+    lengths = {axis.name: length for axis, length in zip(image.axes, shape, strict=True)}
     is_gray = all(channel["color"] == WHITE for channel in channels)
     model = "greyscale" if is_gray else "color"
     return {"channels": channels, "rdefs": {"defaultT": 0, "defaultZ": lengths.get("z", 1) // 2, "model": model}}
@@ -105,7 +100,7 @@ def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
     )
 
 
-def _describe_channel(channel: NewChannel, number: int, count: int, window: Window) -> dict[str, Any]:
+def _describe_channel(channel: ShownChannel, number: int, count: int, window: Window) -> dict[str, Any]:
     described: dict[str, Any] = {
         "active": channel.active,
         "color": channel.color or default_color(number, count, channel.label, channel.emission),
@@ -162,13 +157,14 @@ class HierarchyDocuments:
         for path, image in hierarchy.images.items():
             if image.labels:
                 self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
-        arrays = {
-            join_path(path, str(number)): NewArray(
-                level.shape, _source_dtype(planned.image), planned.image.axes, _read_alignment(planned.image, number)
-            )
-            for path, planned in self.images.items()
-            for number, level in enumerate(planned.levels)
-        }
+        arrays = {}
+        for path, planned in self.images.items():
+            sources = [level.source for level in planned.image.levels]
+            for number, level in enumerate(planned.levels):
+                # Computed levels have the chunks of the level from which they are computed.
+                alignment = sources[min(number, len(sources) - 1)].read_alignment
+                array = NewArray(level.shape, sources[0].dtype, planned.image.axes, alignment)
+                arrays[join_path(path, str(number))] = array
         self.arrays = lay_out(arrays, layout)
         for path in missing_groups(["", *self._groups, *self.images, *self.arrays]):
             self._groups.setdefault(path, None)
@@ -179,18 +175,14 @@ class HierarchyDocuments:
         """Return a contrast window with the longest possible text for each channel of an image, by channel number."""
         return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
 
-    def drafts(self) -> dict[str, Document]:
-        """Return drafts of the ``zarr.json`` of all nodes, which are as long as the final documents can become."""
-        return self._documents(is_draft=True)
+    def documents(self, *, are_drafts: bool = False) -> dict[str, Document]:
+        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read.
 
-    def documents(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read."""
-        return self._documents(is_draft=False)
-
-    def _documents(self, *, is_draft: bool) -> dict[str, Document]:
+        Drafts, for which no pixels need to be read, are as long as these documents can become.
+        """
         documents = {path: group_document(ome) for path, ome in self._groups.items()}
         for path, planned in self.images.items():
-            windows = self.longest_windows(path) if is_draft else planned.windows
+            windows = self.longest_windows(path) if are_drafts else planned.windows
             documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
         groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
         return {**groups, **self.arrays}
@@ -210,12 +202,3 @@ def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> PlannedImage:
     levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
     # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
     return PlannedImage(image, levels, None if path in hierarchy.images else "../../")
-
-
-def _source_dtype(image: NewImage) -> np.dtype[Any]:
-    return image.levels[0].source.dtype
-
-
-def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
-    # Computed levels have the chunks of the level from which they are computed.
-    return image.levels[min(number, len(image.levels) - 1)].source.read_alignment

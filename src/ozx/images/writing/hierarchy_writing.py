@@ -11,21 +11,21 @@ with any executor, and with any number of blocks at a time.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
-from ozx.errors import UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
-from ozx.flow.workers import Workers
+from ozx.flow.workers import Workers, in_order, working
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import dump_document
 from ozx.hierarchy.keys import node_of
@@ -33,14 +33,12 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
-from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.images.pictures.channels import percentile_window
-from ozx.images.writing.chunk_encoding import new_chunk_codec
+from ozx.hierarchy.zarr.layout import parse_layout
+from ozx.images.pictures.render import percentile_window
 from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_images
-from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel
-from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelGeometry, LevelWork, Pyramid, make_block
-from ozx.images.writing.shard_assembly import OpenShards
+from ozx.images.writing.new_image import NewHierarchy
+from ozx.images.writing.pyramid import BlockResult, Pyramid, make_block, new_level
+from ozx.images.writing.shard_assembly import OpenShards, checked_size
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -62,7 +60,7 @@ def write_hierarchy(
     layout: LayoutChoice | None = None,
     *,
     executor: Executor | None = None,
-    jobs: int | None = None,
+    ahead: int | None = None,
     progress: Progress = NO_PROGRESS,
     late: Callable[[], Iterable[Entry]] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
@@ -74,34 +72,27 @@ def write_hierarchy(
     def data(workers: Workers) -> Iterator[Entry]:
         for key, value in hierarchy.files.items():
             yield Entry(key, (BytesPart(value),))
-        for made, result in _in_order(workers.executor, all_made, workers.jobs):
-            if result is None:
-                made.finish()
-                continue
-            for chunk in made.pyramid.accept(result):
-                finished = made.shards[chunk.level].add(chunk.place, chunk.data)
-                if finished is not None and finished.entry is not None:
-                    yield _checked(finished.entry)
-            if result.damage and on_damage is not None:
-                on_damage(result.damage)
-            progress.advance(result.size)
+        results = in_order(_submitted(workers.executor, all_made), workers.jobs)
+        for number, of_level in groupby(results, itemgetter(0)):
+            made = all_made[number]
+            for _, result in of_level:
+                for chunk in made.pyramid.accept(result):
+                    finished = made.shards[chunk.level].add(chunk.place, chunk.data)
+                    if finished is not None and finished.entry is not None:
+                        yield checked_size(finished.entry)
+                if result.damage and on_damage is not None:
+                    on_damage(result.damage)
+                progress.advance(result.size)
+            made.finish()
 
     documents = cache(nodes.documents)  # complete once all pixels have been read
-    lengths = {document_key(path): len(dump_document(draft)) for path, draft in nodes.drafts().items()}
+    drafts = nodes.documents(are_drafts=True)
+    lengths = {document_key(path): len(dump_document(draft)) for path, draft in drafts.items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
     plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms, late=late)
-    with _working(executor, jobs) as workers:
+    with block_workers(executor, ahead) as workers:
         return write_archive(plan, descriptor, workers, progress)
-
-
-def _checked(entry: Entry) -> Entry:
-    if entry.size > LARGEST_SHARD:
-        raise UnsupportedError(
-            f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
-            hint="Some readers do not read larger entries: choose smaller chunks or shards.",
-        )
-    return entry
 
 
 @dataclass
@@ -124,11 +115,11 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
     paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
     works = [
-        LevelWork(_geometry(level, layout), new_chunk_codec(documents.arrays[array]))
+        new_level(level, layout, documents.arrays[array])
         for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
     ]
     shards = [OpenShards(layout, array) for layout, array in zip(layouts, paths, strict=True)]
-    is_sampled = image.label is None and _lacks_windows(image)
+    is_sampled = image.label is None and image.lacks_windows
     for number, level in enumerate(image.levels):
         # The pyramid of the last given level also makes the levels below it.
         stop = number + 1 if number + 1 < len(image.levels) else None
@@ -142,52 +133,18 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
         yield _Made(pyramid, shards[number:stop], planned.windows)
 
 
-def _geometry(level: PyramidLevel, layout: ArrayLayout) -> LevelGeometry:
-    return LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved)
-
-
-def _lacks_windows(image: NewImage) -> bool:
-    known = image.channels[: image.channel_count]
-    return len(known) < image.channel_count or any(channel.window is None for channel in known)
-
-
 @contextmanager
-def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
-    """Yield an executor and the number of blocks to compute ahead; shut the executor down if it was created here."""
+def block_workers(executor: Executor | None = None, ahead: int | None = None) -> Iterator[Workers]:
+    """Yield an executor, by default one thread per core, and the number of blocks that it gets ahead."""
     if executor is not None:
-        yield Workers(_AHEAD_ELSEWHERE if jobs is None else jobs, executor)
+        yield Workers(_AHEAD_ELSEWHERE if ahead is None else ahead, executor)
         return
-    threads = processors() if jobs is None else jobs
-    pool = ThreadPoolExecutor(threads, "ozx-image")
-    try:
-        yield Workers(threads * _AHEAD, pool)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    threads = processors()
+    with working(threads) as workers:
+        yield Workers(_AHEAD * threads, workers.executor)
 
 
-def _in_order(pool: Executor, all_made: list[_Made], ahead: int) -> Iterator[tuple[_Made, BlockResult | None]]:
-    """Yield the results of blocks in the order of the blocks, with None after the last block of each level."""
-    waiting: deque[tuple[_Made, Future[BlockResult] | None]] = deque()
-    try:
-        for made, task in _iter_tasks(all_made):
-            if len(waiting) >= ahead:
-                yield _oldest(waiting)
-            waiting.append((made, None if task is None else pool.submit(make_block, task)))
-        while waiting:
-            yield _oldest(waiting)
-    finally:
-        for _, future in waiting:
-            if future is not None:
-                future.cancel()
-
-
-def _iter_tasks(all_made: list[_Made]) -> Iterator[tuple[_Made, BlockTask | None]]:
-    for made in all_made:
+def _submitted(executor: Executor, all_made: list[_Made]) -> Iterator[tuple[int, Future[BlockResult]]]:
+    for number, made in enumerate(all_made):
         for task in made.pyramid.tasks():
-            yield made, task
-        yield made, None
-
-
-def _oldest(waiting: deque[tuple[_Made, Future[BlockResult] | None]]) -> tuple[_Made, BlockResult | None]:
-    made, future = waiting.popleft()
-    return made, None if future is None else future.result()
+            yield number, executor.submit(make_block, task)

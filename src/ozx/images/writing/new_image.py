@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Axis
+from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
@@ -133,17 +134,6 @@ class NewLevel:
         return replace(self, source=MaskSource(self.source)) if self.source.dtype.kind == "b" else self
 
 
-@dataclass(frozen=True, slots=True)
-class NewChannel:
-    """Name and display settings of a new channel."""
-
-    label: str | None = None  # its name; None for its number
-    color: str | None = None  # six hexadecimal digits, RRGGBB; None to choose
-    active: bool = True  # whether it is shown at first
-    window: Window | None = None  # its contrast; None for a range of nearly all its pixels
-    emission: float | None = None  # emission wavelength, in nanometers
-
-
 @dataclass(frozen=True)
 class NewImage:
     """A new image, or a label image if `label` is given."""
@@ -151,7 +141,9 @@ class NewImage:
     name: str  # its name
     axes: tuple[Axis, ...]  # its axes, in OME order: time, channel, then space
     levels: tuple[NewLevel, ...]  # the given levels, full resolution first; their sources have the names of `axes`
-    channels: tuple[NewChannel, ...] = ()  # its channels in order; missing ones are generated
+    # Its channels in order. A missing one, or what one lacks, is made: its number as label, a colour, and a window with
+    # nearly all of its pixels.
+    channels: tuple[ShownChannel, ...] = ()
     label: LabelDisplay | None = None  # the display of labels; None for images
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)  # options of the lower levels to compute
     labels: Mapping[str, NewImage] = field(default_factory=dict)  # its label images by name
@@ -167,6 +159,12 @@ class NewImage:
         axis = self.channel_axis
         return 1 if axis is None else self.levels[0].source.shape[axis]
 
+    @property
+    def lacks_windows(self) -> bool:
+        """Whether the contrast of a channel is to be computed from its pixels."""
+        known = self.channels[: self.channel_count]
+        return len(known) < self.channel_count or any(channel.window is None for channel in known)
+
 
 @dataclass(frozen=True)
 class NewHierarchy:
@@ -178,27 +176,6 @@ class NewHierarchy:
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # other values by key, such as ``OME/METADATA.ome.xml``
     version: str = "0.5"  # the OME-Zarr version to write: 0.5 or 0.6
-
-
-@dataclass(frozen=True)
-class NewWell:
-    """A new well: its row and column, its fields of view, and the acquisition of each field if known."""
-
-    row: int
-    column: int
-    fields: tuple[NewImage, ...]
-    acquisitions: tuple[int | None, ...] = ()
-
-
-@dataclass(frozen=True)
-class NewPlate:
-    """A new plate: names of rows and columns, wells, and acquisitions in the form of OME-Zarr."""
-
-    name: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    wells: tuple[NewWell, ...]
-    acquisitions: tuple[Mapping[str, Any], ...] = ()
 
 
 def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = None) -> NewHierarchy:
@@ -214,11 +191,11 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
     return NewHierarchy(named, groups, dict(files or {}))
 
 
-def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHierarchy:
-    """Return a hierarchy with a plate; the path of each field is ``ROW/COLUMN/NUMBER``.
-
-    OME-Zarr 0.5, "plate" and "well" metadata.
-    """
+def plate_of(
+    plate: PlateDescription, images: Mapping[int, NewImage], files: Mapping[str, bytes] | None = None
+) -> NewHierarchy:
+    """Return a hierarchy with a plate and those of `images` that it names; each has the path ``ROW/COLUMN/NUMBER``."""
+    # OME-Zarr 0.5, "plate" and "well" metadata.
     described: dict[str, Any] = {
         "name": plate.name,
         "rows": [{"name": name} for name in plate.rows],
@@ -230,11 +207,8 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
         "version": "0.5",
     }
     if plate.acquisitions:
-        described["acquisitions"] = [
-            {"maximumfieldcount": _most_fields(plate, acquisition.get("id")), **acquisition}
-            for acquisition in plate.acquisitions
-        ]
-    images: dict[str, NewImage] = {}
+        described["acquisitions"] = [_describe_acquisition(plate, number) for number in range(len(plate.acquisitions))]
+    fields_of_view: dict[str, NewImage] = {}
     groups: dict[str, Mapping[str, Any]] = {"": {"plate": described}}
     for well in plate.wells:
         path = _well_path(plate, well)
@@ -243,13 +217,16 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
             if acquisition is not None:
                 item["acquisition"] = acquisition
         groups[path] = {"well": {"images": fields, "version": "0.5"}}
-        images |= {f"{path}/{number}": image for number, image in enumerate(well.fields)}
-    return NewHierarchy(images, groups, dict(files or {}))
+        fields_of_view |= {f"{path}/{place}": images[number] for place, number in enumerate(well.fields)}
+    return NewHierarchy(fields_of_view, groups, dict(files or {}))
 
 
-def _most_fields(plate: NewPlate, acquisition: int | None) -> int:
-    return max((well.acquisitions.count(acquisition) for well in plate.wells), default=0)
+def _describe_acquisition(plate: PlateDescription, number: int) -> dict[str, Any]:
+    """Return an acquisition in the form of OME-Zarr 0.5 "plate" metadata."""
+    most = max((well.acquisitions.count(number) for well in plate.wells), default=0)
+    known = zip(("name", "starttime", "endtime"), plate.acquisitions[number], strict=True)
+    return {"maximumfieldcount": most, "id": number} | {key: value for key, value in known if value is not None}
 
 
-def _well_path(plate: NewPlate, well: NewWell) -> str:
+def _well_path(plate: PlateDescription, well: WellDescription) -> str:
     return f"{plate.rows[well.row]}/{plate.columns[well.column]}"

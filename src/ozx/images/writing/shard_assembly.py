@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ozx.errors import UnsupportedError
 from ozx.flow.entry import BytesPart, Entry, Part
+from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
 
 Lengths = tuple[int, ...]
@@ -55,14 +57,10 @@ class OpenShards:
         self._lock = threading.Lock()
 
     def add(self, place: Lengths, data: bytes | memoryview | None) -> FinishedValue | None:
-        """Add a chunk; return the shard (or unsharded chunk) that is now complete, or None.
-
-        `data` is None for a chunk that is not stored.
-        """
+        """Add a chunk, or None if it is not stored; return the shard (or unsharded chunk) that is now complete."""
         if not self._layout.levels:
             return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
-        home = tuple(at // count for at, count in zip(place, self._per_shard, strict=True))
-        inside = tuple(at % count for at, count in zip(place, self._per_shard, strict=True))
+        home, inside = find_home(place, self._per_shard)
         kept = None if data is None else self._keep(place, data)
         with self._lock:
             shard = self._open.get(home)
@@ -106,14 +104,24 @@ class OpenShards:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def chunk_name(array: str, place: Lengths) -> str:
-    """Return the name of a chunk that waits for its shard.
+def checked_size(entry: Entry) -> Entry:
+    """Return a chunk or shard; raise an error if it is larger than some readers support."""
+    if entry.size > LARGEST_SHARD:
+        raise UnsupportedError(
+            f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
+            hint="Some readers do not read larger entries: choose smaller chunks or shards.",
+        )
+    return entry
 
-    Examples
-    --------
-    >>> chunk_name("A/1/0/2", (31, 0, 7))
-    'A/1/0/2/31.0.7'
-    """
+
+def find_home(place: Lengths, per_shard: Lengths) -> tuple[Lengths, Lengths]:
+    """Return the place of a chunk's shard in the grid, and the place of the chunk in its shard."""
+    home = tuple(at // count for at, count in zip(place, per_shard, strict=True))
+    return home, tuple(at % count for at, count in zip(place, per_shard, strict=True))
+
+
+def chunk_name(array: str, place: Lengths) -> str:
+    """Return the name of a chunk that waits for its shard."""
     return f"{array}/{'.'.join(map(str, place))}"
 
 
@@ -127,10 +135,7 @@ def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
 
 
 def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Part, ...]:
-    """Return the parts of a shard: its chunks in C order, then its index.
-
-    `chunks` maps places in the shard to chunks.
-    """
+    """Return the parts of a shard: `chunks`, by their places in the shard, in C order, then its index."""
     lengths = np.zeros(per_shard, np.int64)
     for place, chunk in chunks.items():
         lengths[place] = chunk.length

@@ -4,9 +4,7 @@ Layer data consists of plain tuples, so neither reading nor saving needs napari.
 ``reading``
     Files into layer data.
 ``saving``
-    Layer data into a file.
-``layers``
-    The metadata of a layer in OME-Zarr's terms.
+    Layer data into a file; the metadata of a layer in OME-Zarr's terms.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
             axis, count = None, 1  # one layer, and a slider for the channels
     colors = _COLORS[min(count, len(_COLORS)) - 1]
     for number in range(count):
-        channel = view.channels[number] if number < len(view.channels) else ShownChannel(None, None, True, None)
+        channel = view.channels[number] if number < len(view.channels) else ShownChannel()
         meta = _place(picture, axis)
         meta["name"] = channel.label or (title if count == 1 else f"{title} {number}")
         meta["colormap"] = colors[number % len(colors)] if channel.color is None else f"#{channel.color}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,39 +15,239 @@ from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.images import level_factor
-from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
-from ozx.images.block_checks import with_checked_blocks
-from ozx.images.pixel_source import ArrayLike, ArraySource
+from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
 from ozx.images.writing.hierarchy_writing import write_hierarchy
-from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel, PyramidChoice
-from ozx.integrations.napari.layers import Layer, parse_layer, place_levels
+from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel, PyramidChoice
 from ozx.integrations.napari.reading import LayerData, with_way_out
 
-# Combine lazy arrays into new lazy arrays.
+# The metadata of a layer in OME-Zarr's terms: axes, positions, channels, label colours.
+
+#: Scale and translation of a level.
+Place = tuple[tuple[float, ...], tuple[float, ...]]
+
+_TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
+_UNITS = {"time": TIME_UNITS, "space": SPACE_UNITS}
+# For dimensions without names.
+_NAMES = {2: "yx", 3: "zyx", 4: "tzyx"}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An image layer or labels layer of napari.
+
+    `parts` contains the levels of each channel, full resolution first. There is only one part if the channels are an
+    axis, or if there are no channels, as in a labels layer.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    parts: tuple[tuple[ArrayLike, ...], ...]
+    places: tuple[Place, ...]
+    channels: tuple[ShownChannel, ...]
+    label: LabelDisplay | None
+
+    @property
+    def levels(self) -> tuple[ArrayLike, ...]:
+        """The levels of the layer, or of its first channel if each channel has levels of its own."""
+        return self.parts[0]
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each level."""
+        return tuple(tuple(level.shape) for level in self.levels)
+
+
+class _Component:
+    """A lazy array of one colour component (red, green or blue) from the last dimension of colour pixels."""
+
+    def __init__(self, array: ArrayLike, number: int) -> None:
+        self._array = array
+        self._number = number
+        self.shape = tuple(array.shape[:-1])
+        self.dtype = array.dtype
+
+    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+        return np.asarray(self._array[(*key, self._number)])
+
+
+class _Integers:
+    """A lazy array of boolean label values as the integers 0 and 1."""
+
+    def __init__(self, array: ArrayLike) -> None:
+        self._array = array
+        self.shape = tuple(array.shape)
+        self.dtype = np.dtype(np.uint8)
+
+    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+        return np.asarray(self._array[key]).astype(self.dtype)
+
+
+def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
+    """Parse the layer data that napari passes to writers."""
+    name = str(meta.get("name") or ("Labels" if kind == "labels" else "Image"))
+    levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)
+    dtype = np.dtype(levels[0].dtype)
+    if dtype.kind not in "biufc" or 0 in levels[0].shape:
+        raise UsageError(f"the layer {name!r}: expected pixels that are numbers, found the data type {dtype}")
+    _check_upright(name, meta)
+    is_rgb = bool(meta.get("rgb"))
+    axes = _parse_axes(name, meta, len(levels[0].shape) - is_rgb)
+    parts: tuple[tuple[ArrayLike, ...], ...] = (levels,)
+    if is_rgb:
+        count = levels[0].shape[-1]
+        parts = tuple(tuple(_Component(level, number) for level in levels) for number in range(count))
+    elif kind == "labels" and dtype.kind == "b":
+        parts = (tuple(_Integers(level) for level in levels),)
+    scale = tuple(float(number) for number in _numbers(meta.get("scale"), len(axes), 1.0))
+    moved = tuple(float(number) for number in _numbers(meta.get("translate"), len(axes), 0.0))
+    places = place_levels(scale, moved, [tuple(level.shape) for level in parts[0]])
+    label = _parse_label_display(meta) if kind == "labels" else None
+    channels = () if kind == "labels" else _parse_channels(name, meta, axes, parts)
+    return Layer(name, axes, parts, places, channels, label)
+
+
+def place_levels(
+    scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
+) -> tuple[Place, ...]:
+    """Return the scale and translation of each level, computed from the first level.
+
+    A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
+    """
+    places = []
+    for shape in shapes:
+        factors = [level_factor(full, length) for full, length in zip(shapes[0], shape, strict=True)]
+        scales = tuple(one * factor for one, factor in zip(scale, factors, strict=True))
+        steps = zip(translation, scale, factors, strict=True)
+        places.append((scales, tuple(start + one * (factor - 1) / 2 for start, one, factor in steps)))
+    return tuple(places)
+
+
+def _check_upright(name: str, meta: Mapping[str, Any]) -> None:
+    # OME-Zarr 0.5, "coordinateTransformations": a multiscale has only scale and translation.
+    turned = meta.get("rotate")
+    affine = meta.get("affine")
+    rotation = np.zeros(1) if turned is None else np.asarray(turned, dtype=float)
+    still = np.eye(len(rotation)) if rotation.ndim == 2 else 0.0
+    matrix = np.eye(1) if affine is None else np.asarray(affine, dtype=float)
+    is_upright = np.allclose(rotation, still) and np.allclose(matrix, np.eye(len(matrix)))
+    if not is_upright or np.any(np.asarray(meta.get("shear", 0.0) or 0.0)):
+        raise UnsupportedError(
+            f"the layer {name!r}: expected scale and translation only, found rotation, shear or an affine transform",
+            hint="Reset layer.affine, layer.rotate and layer.shear: OME-Zarr 0.5 cannot store them.",
+        )
+
+
+def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, ...]:
+    units = [str(unit) for unit in meta.get("units") or ("pixel",) * count]
+    names = [str(label) for label in meta.get("axis_labels") or ()]
+    if len(names) != count or not {"y", "x"} <= set(names):  # napari's own names are "axis -2", "axis -1"
+        if count not in _NAMES:
+            raise UnsupportedError(
+                f"the layer {name!r}: expected 2, 3 or 4 dimensions, or names of the axes; found {count} dimensions "
+                "without names",
+                hint='Set layer.axis_labels to the names of the axes, as in ("t", "c", "z", "y", "x").',
+            )
+        names = list("tyx" if count == 3 and units[0] in TIME_UNITS else _NAMES[count])
+    types = [_TYPES.get(name) for name in names]
+    ranks = [("time", "channel", "space").index(kind or "channel") for kind in types]
+    # OME-Zarr 0.5, "axes": one of time, one of channels or of another kind, two or three of space, in this order.
+    if ranks != sorted(ranks) or ranks.count(0) > 1 or ranks.count(1) > 1 or not 2 <= ranks.count(2) <= 3:
+        raise UnsupportedError(
+            f"the layer {name!r}: expected the dimensions t, c, z, y, x or some of them, found {', '.join(names)}",
+            hint="Reorder the dimensions. OME-Zarr cannot store other dimensions: save one index along each of them.",
+        )
+    known = [unit if unit in _UNITS.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
+    return tuple(Axis(*item) for item in zip(names, types, known, strict=True))
+
+
+def _numbers(value: Any, count: int, default: float) -> NDArray[Any]:
+    numbers = np.full(count, default) if value is None else np.asarray(value, dtype=float)
+    return np.broadcast_to(numbers, count)
+
+
+def _parse_channels(
+    name: str, meta: Mapping[str, Any], axes: Sequence[Axis], parts: Sequence[Sequence[ArrayLike]]
+) -> tuple[ShownChannel, ...]:
+    dtype = np.dtype(parts[0][0].dtype)
+    window = _parse_window(meta.get("contrast_limits"), dtype)
+    visible = bool(meta.get("visible", True))
+    if len(parts) > 1:
+        return tuple(ShownChannel(label, color, visible and label != "Alpha", window)
+                     for label, color in RGBA[: len(parts)])  # fmt: skip
+    color = _parse_color(meta.get("colormap"))
+    types = [axis.type for axis in axes]
+    if "channel" not in types:
+        return (ShownChannel(name, color, visible, window),)
+    count = parts[0][0].shape[types.index("channel")]
+    return tuple(ShownChannel(f"{name} {number}", color, visible, window) for number in range(count))
+
+
+def _parse_window(limits: Any, dtype: np.dtype[Any]) -> Window:
+    if dtype.kind not in "iu":  # the range of other types is unknown
+        start, end = (0.0, 1.0) if limits is None else (float(limit) for limit in limits)
+        return Window(start, end, start, end)
+    least, most = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+    start, end = (least, most) if limits is None else (float(limit) for limit in limits)
+    return Window(start, end, min(least, start), max(most, end))
+
+
+def _parse_color(colormap: Any) -> str:
+    """Return the colour of the brightest pixels as six hexadecimal digits; white if the layer has no colour."""
+    if isinstance(colormap, Mapping) and len(colormap.get("colors", ())):
+        red, green, blue = (round(255 * float(part)) for part in np.asarray(colormap["colors"])[-1][:3])
+        return f"{red:02X}{green:02X}{blue:02X}"
+    match = re.fullmatch(r"#([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?", colormap) if isinstance(colormap, str) else None
+    return match[1].upper() if match else WHITE
+
+
+def _parse_label_display(meta: Mapping[str, Any]) -> LabelDisplay:
+    given = getattr(meta.get("colormap"), "color_dict", None) or {}
+    properties = _parse_properties(meta.get("features"))
+    colors = {int(value): _rgba(color) for value, color in given.items() if value not in (None, 0)}
+    if colors and properties:
+        # ome-zarr-models requires colours and properties for the same labels. Labels without a colour get that of None.
+        other = _rgba(given.get(None, (0.5, 0.5, 0.5, 1.0)))
+        colors |= {value: other for value in properties if value not in colors}
+        properties |= {value: {} for value in colors if value not in properties}
+    return LabelDisplay(colors, properties)
+
+
+def _rgba(color: Any) -> tuple[int, int, int, int]:
+    red, green, blue, alpha = (round(255 * float(part)) for part in color)
+    return red, green, blue, alpha
+
+
+def _parse_properties(features: Any) -> dict[int, dict[str, Any]]:
+    """Return the properties of each label value (column ``index``), as far as JSON can represent them."""
+    if features is None or "index" not in features:
+        return {}
+    columns = {str(key): np.asarray(features[key]).tolist() for key in features}
+    values = columns.pop("index")
+    return {
+        int(value): {key: column[row] for key, column in columns.items() if _is_plain(column[row])}
+        for row, value in enumerate(values)
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and np.isfinite(value))
+
+
+# Saving. Lazy arrays are combined into new lazy arrays.
 
 
 class Stacked:
-    """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`.
-
-    Examples
-    --------
-    >>> stacked = Stacked([np.zeros((4, 5)), np.ones((4, 5))], axis=0)
-    >>> stacked.shape, stacked[1:2, 0:1, 0:2].tolist()
-    ((2, 4, 5), [[[1.0, 1.0]]])
-    """
+    """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`."""
 
     def __init__(self, arrays: Sequence[ArrayLike], axis: int) -> None:
         self._arrays = list(arrays)
         self._axis = axis
+        shape = arrays[0].shape
+        self.shape = (*shape[:axis], len(arrays), *shape[axis:])
         self.dtype = arrays[0].dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        shape = list(self._arrays[0].shape)
-        shape.insert(self._axis, len(self._arrays))
-        return tuple(shape)
 
     def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
         rest = (*key[: self._axis], *key[self._axis + 1 :])
@@ -55,13 +255,7 @@ class Stacked:
 
 
 class Strided:
-    """A lazy array with the central pixel of each block of another array; used for the lower levels of labels.
-
-    Examples
-    --------
-    >>> Strided(np.arange(7), (2,), (4,))[slice(0, 4),].tolist()
-    [1, 3, 5, 6]
-    """
+    """A lazy array with the central pixel of each block of another array; used for the lower levels of labels."""
 
     def __init__(self, array: ArrayLike, factors: tuple[int, ...], shape: tuple[int, ...]) -> None:
         self._array = array
@@ -182,7 +376,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
                 f"{first.name!r} and {other.name!r} have different scales, translations, units or names of dimensions",
                 hint=_ONE_BY_ONE,
             )
-    channels = tuple(_channel(channel) for layer in layers for channel in layer.channels)
+    channels = tuple(channel for layer in layers for channel in layer.channels)
     parts = [part for layer in layers for part in layer.parts]
     if len(parts) == 1:
         levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
@@ -206,10 +400,6 @@ def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], tran
 
 def _names(axes: Sequence[Axis]) -> tuple[str, ...]:
     return tuple(str(axis.name) for axis in axes)
-
-
-def _channel(shown: ShownChannel) -> NewChannel:
-    return NewChannel(shown.label, shown.color, shown.active, shown.window)
 
 
 def _label_image(layer: Layer, image: NewImage | None) -> NewImage:

@@ -1,12 +1,15 @@
-"""Metadata that ImageJ writes into TIFF files: sizes, units, channels; and values that are not understood."""
+"""Metadata of ImageJ in TIFF files, values that are not understood, and notes with the commands that they name."""
+
+import shlex
 
 import numpy as np
 import pytest
 import tifffile
-from tiffs import pixels, write_imagej
+from tiffs import ome_image, ome_xml, pixels, write_imagej, write_ome
 
-from ozx.hierarchy.ome.colors import Window
-from ozx.images.description import ChannelDescription, PixelSize
+import ozx
+from ozx.hierarchy.ome.colors import ShownChannel, Window
+from ozx.images.description import PixelSize
 from ozx.images.tiff.opening import open_tiff
 
 RAMP = np.arange(256, dtype="uint8")
@@ -56,8 +59,8 @@ def test_what_imagej_says(tmp_path):
         "x": PixelSize(0.5, "micrometer"),
     }
     assert image.channels == (
-        ChannelDescription(None, "FF0000", window=Window(10.0, 200.0, None, None)),
-        ChannelDescription(None, "00FFFF", window=Window(5.0, 50.0, None, None)),
+        ShownChannel(None, "FF0000", window=Window(10.0, 200.0, None, None)),
+        ShownChannel(None, "00FFFF", window=Window(5.0, 50.0, None, None)),
     )
 
 
@@ -87,3 +90,32 @@ def test_a_value_that_is_not_understood_loses_only_itself(tmp_path, line, note):
     assert (image.sizes.get("z") is None) == line.startswith("spacing")
     assert (image.channels == ()) == line.startswith("min")
     assert image.notes == (note,)
+
+
+def sizes(path):
+    return [image.levels[0].scale[-1] for image in ozx.inspect(path).images]
+
+
+def run(note):
+    """Run the command of a note."""
+    program, verb, node, option, value = shlex.split("ozx " + note.partition(": ozx ")[2])
+    assert (program, verb) == ("ozx", "edit")
+    ozx.edit(node, **{option.removeprefix("--").replace("-", "_"): value}, sync=False)
+
+
+@pytest.mark.parametrize("kind", ["imagej", "ome"])
+def test_a_unit_that_is_unknown(tmp_path, kind):
+    if kind == "imagej":
+        path = write_imagej(tmp_path / "a.tif", (30, 40), "YX", resolution=(0.5, 0.5), unit="furlong")
+    else:
+        size = " ".join(f'PhysicalSize{axis}="2" PhysicalSize{axis}Unit="furlong"' for axis in "XY")
+        path = write_ome(tmp_path / "a.tif", ome_xml(ome_image(attributes=size)), pixels((1, 30, 40)))
+    (note,) = ozx.import_tiff(path, sync=False).notes
+    assert note == (
+        "the unit 'furlong' of the pixel size along y, x is unknown, so the size has no unit; "
+        f"to set one: ozx edit {tmp_path}/a.ozx --unit y=micrometer,x=micrometer"
+    )
+    run(note)
+    assert sizes(tmp_path / "a.ozx") == [2.0]
+    assert not ozx.import_tiff(path, unit="um", force=True, sync=False).notes
+    assert not ozx.import_tiff(path, pixel_size="1um", force=True, sync=False).notes
