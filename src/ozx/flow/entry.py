@@ -79,33 +79,6 @@ class BytesPart:
         return BytesPart(self.data[offset : offset + length])
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """A whole file as a part; the file must not change while it is read."""
-
-    path: str
-    length: int
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the file's bytes."""
-        descriptor = open_for_reading(self.path)
-        try:
-            before = status_of(descriptor, self.path)
-            remaining = self.length
-            while data := os.read(descriptor, _BLOCK):
-                remaining -= len(data)
-                if remaining < 0:
-                    break
-                yield data
-            if remaining or before != status_of(descriptor, self.path):
-                raise changed(self.path)
-        except OSError as error:
-            name_error(error, self.path)
-            raise
-        finally:
-            os.close(descriptor)
-
-
 class FileSpan(NamedTuple):
     """A span of a file that must not change; spans are tuples, to save memory in lists of a million spans."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, name_error
-from ozx.flow.entry import Entry, FilePart, FileSpan, Part, changed, read_part, status_of
+from ozx.flow.entry import Entry, FileSpan, Part, changed, read_part, status_of
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.reading import LongDocuments
 
@@ -70,11 +71,7 @@ class DirectorySource:
         """
         part = self.part(key)
         if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
-            descriptor = open_for_reading(part.path)
-            try:
-                check_not_embedded(descriptor, part.path, part.length)
-            finally:
-                os.close(descriptor)
+            check_not_embedded(part)
         return Entry(key, (part,))
 
     def crc32(self, key: str) -> None:
@@ -91,22 +88,21 @@ def iter_files(listing: Listing) -> Iterator[Entry]:
     """Yield all files except metadata as entries; each file is opened when it is read."""
     for folder in listing.folders:
         for name in folder.names:
-            path = f"{listing.root}/{folder.prefix}{name}"
-            yield Entry(folder.prefix + name, (_WholeFile(path, os.stat(path).st_size),))
+            file = FileSpan.of_file(f"{listing.root}/{folder.prefix}{name}")
+            yield Entry(folder.prefix + name, (_UncheckedFile(file, file.length),))
 
 
-class _WholeFile(FilePart):
+class _UncheckedFile(NamedTuple):
     """A whole file; reading raises an error if the file is an archive (``rfc9/not-embedded``)."""
 
+    file: FileSpan
+    length: int
+
     def iter_blocks(self) -> Iterator[bytes]:
-        blocks = FilePart.iter_blocks(self)
+        blocks = self.file.iter_blocks()
         first = next(blocks, b"")
         if first.startswith(LOCAL_SIGNATURE):
-            descriptor = open_for_reading(self.path)
-            try:
-                check_not_embedded(descriptor, self.path, self.length)
-            finally:
-                os.close(descriptor)
+            check_not_embedded(self.file)
         yield first
         yield from blocks
 
@@ -131,7 +127,7 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     return content
 
 
-def check_not_embedded(descriptor: int, path: str, size: int) -> None:
+def check_not_embedded(file: FileSpan) -> None:
     """Check that a file that begins like an archive does not also end like an archive.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
@@ -139,15 +135,11 @@ def check_not_embedded(descriptor: int, path: str, size: int) -> None:
 
     `FormatError`: The file is an archive (``rfc9/not-embedded``).
     """
-    length = min(size, END_SEARCH_LENGTH)
-    os.lseek(descriptor, size - length, os.SEEK_SET)
-    tail = b""
-    while len(tail) < length and (data := os.read(descriptor, length - len(tail))):
-        tail += data
-    if ends_archive(tail):
+    length = min(file.length, END_SEARCH_LENGTH)
+    if ends_archive(read_part(file.span(file.length - length, length))):
         raise FormatError(
             "this file is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-            path=path,
+            path=file.path,
             rule="rfc9/not-embedded",
             hint="Move it out of the directory, then pack again.",
         )
