@@ -16,17 +16,15 @@ from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.reading import LongDocuments
 
 
-class DirectorySource:
-    """A directory as an `ozx.flow.sources.source.Source`."""
+class ListedSource:
+    """The keys of a source that is a directory, on this computer or at a URL."""
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
-        self._checksums: dict[str, int] = {}
-        self._long = LongDocuments()
 
     @property
     def name(self) -> str:
-        """The path of the directory."""
+        """The path of the directory, or its URL without a query."""
         return self.listing.root
 
     def __len__(self) -> int:
@@ -35,13 +33,26 @@ class DirectorySource:
     def __contains__(self, key: str) -> bool:
         return self.listing.has(key)
 
-    def exists(self, key: str) -> bool:
-        """Return whether a file exists, including files that the listing omits."""
-        return os.path.isfile(self.listing.path(key))
-
     def iter_keys(self) -> Iterator[str]:
         """Yield the keys in archive order."""
         return self.listing.iter_keys()
+
+    def crc32(self, key: str) -> None:
+        """Return None, because a directory stores no checksums."""
+        del key
+
+
+class DirectorySource(ListedSource):
+    """A directory on this computer as an `ozx.flow.sources.source.Source`."""
+
+    def __init__(self, listing: Listing) -> None:
+        super().__init__(listing)
+        self._checksums: dict[str, int] = {}
+        self._long = LongDocuments()
+
+    def exists(self, key: str) -> bool:
+        """Return whether a file exists, including files that the listing omits."""
+        return os.path.isfile(self.listing.path(key))
 
     def size(self, key: str) -> int:
         """Return the length in bytes of the file of a key."""
@@ -73,10 +84,6 @@ class DirectorySource:
         if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
             check_not_embedded(part)
         return Entry(key, (part,))
-
-    def crc32(self, key: str) -> None:
-        """Return None, because a directory stores no checksums."""
-        del key
 
     def _path(self, key: str) -> str:
         if not self.listing.has(key):

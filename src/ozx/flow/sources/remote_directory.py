@@ -14,45 +14,31 @@ from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part
 from ozx.flow.read_ahead import Place
+from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 
 _BLOCK = 16 << 20
 
 
-class RemoteDirectorySource:
-    """A remote directory as an `ozx.flow.sources.source.Source`."""
+class RemoteDirectorySource(ListedSource):
+    """A remote directory as an `ozx.flow.sources.source.Source`; every response is compared with the listing."""
 
     def __init__(self, objects: RemoteObjects, listing: Listing) -> None:
-        self.listing = listing
+        super().__init__(listing)
         self.notes = tuple(objects.notes)
         self._objects = objects
         self.folder = objects.folder
         self._marks = objects.marks
 
     @property
-    def name(self) -> str:
-        """The directory's URL without its query."""
-        return self.folder.name
-
-    @property
     def url(self) -> str:
         """The directory's URL with its query, which may contain a signature; do not use it in messages."""
         return self.folder.url
 
-    def __len__(self) -> int:
-        return len(self.listing)
-
-    def __contains__(self, key: str) -> bool:
-        return self.listing.has(key)
-
     def exists(self, key: str) -> bool:
         """Return whether an object exists, including objects that the listing omits."""
         return key in self._marks
-
-    def iter_keys(self) -> Iterator[str]:
-        """Yield the keys in archive order."""
-        return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
         """Return the length in bytes of the object of a key."""
@@ -76,19 +62,9 @@ class RemoteDirectorySource:
         """Return an object as an entry; reading it raises an error if it is an archive (``rfc9/not-embedded``)."""
         return Entry(key, (self.part(key),))
 
-    def crc32(self, key: str) -> None:
-        """Return None: an object has no CRC-32."""
-        del key
-
     def count_bytes(self) -> int:
         """Return the total length in bytes of all objects, without a request."""
         return sum(self._mark(key).size for key in self.iter_keys())
-
-    def check_unchanged(self) -> None:
-        """Do nothing, because every response is already compared with the listing."""
-
-    def close(self) -> None:
-        """Do nothing: connections close on their own."""
 
     def _mark(self, key: str) -> Mark:
         if not self.listing.has(key):
