@@ -43,7 +43,6 @@ SMALL = {
     "ozx.archive.columns._BLOCK": [1, 200],
     "ozx.flow.sources.archive._MOST_INFLATED": [1],
     "ozx.flow.sources.archive._MOST_IN_RUN": [2],
-    "ozx.flow.sources.browsing._BLOCK": [1, 100],
     "ozx.flow.read_ahead._ROOM": [1, 3000],
     "ozx.flow.read_ahead._LONGEST": [1, 1000],
     "ozx.archive.remote.folder._PAGE": [1, 3],
