@@ -116,9 +116,14 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
             upload.write_at(file.tell() - len(block), block)
 
 
-def open_output(target: str) -> FileSource | RemoteSource:
-    """Open a complete file or object for reading."""
-    return open_remote(target) if Location(target).is_remote else FileSource(target)
+@contextmanager
+def opened_output(target: str) -> Iterator[FileSource | RemoteSource]:
+    """Yield a complete file or object, opened for reading."""
+    source = open_remote(target) if Location(target).is_remote else FileSource(target)
+    try:
+        yield source
+    finally:
+        source.close()
 
 
 def output_exists(target: str) -> bool:
