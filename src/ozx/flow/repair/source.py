@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse, islice
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Self
 
+from ozx.archive.byte_source import FileSource
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.entry_order import breadth_first
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.folder import RemoteFolder
+    from ozx.archive.remote.source import RemoteSource
 
 #: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
@@ -43,27 +48,6 @@ class Changes:
     dropped: Collection[str] = frozenset()  # keys of other metadata that are left out
 
 
-class Closing(Protocol):
-    """A file that can be closed, and checked for changes since it was opened."""
-
-    def check_unchanged(self) -> None:
-        """Raise `FormatError` if the file changed."""
-
-    def close(self) -> None:
-        """Close files and connections."""
-
-
-@runtime_checkable
-class Remote(Protocol):
-    """A remote file or folder, with counters of requests and bytes."""
-
-    requests: int
-    bytes_read: int
-
-    def missing(self, offset: int, length: int) -> int:
-        """Return the number of bytes that a read would request from the server."""
-
-
 class RepairedSource:
     """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`."""
 
@@ -74,7 +58,7 @@ class RepairedSource:
         changes: Changes,
         repairs: Sequence[Repair],
         left_out: Sequence[str] = (),
-        file: Closing | None = None,
+        file: FileSource | RemoteSource | None = None,
     ) -> None:
         self._source = source
         self._written = changes.written
@@ -97,10 +81,11 @@ class RepairedSource:
         return tuple(repair.message for repair in self.repairs)
 
     @property
-    def remote(self) -> Remote | None:
+    def remote(self) -> RemoteSource | RemoteFolder | None:
         """The remote file or folder, with its counters of requests and bytes; None if the hierarchy is local."""
-        place = self._file if self._file is not None else getattr(self._source, "folder", None)
-        return place if isinstance(place, Remote) else None
+        if isinstance(self._file, FileSource):
+            return None
+        return getattr(self._source, "folder", None) if self._file is None else self._file
 
     def __enter__(self) -> Self:
         return self
