@@ -13,6 +13,7 @@ from zarr.storage import MemoryStore
 from ozx.flow.chunks.stored_chunks import places_of
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.entry import BytesPart
+from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import transcoded_document
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.layout import parse_layout
@@ -69,9 +70,10 @@ def transcode(values, *, jobs=2, executor=None, **options) -> dict[str, bytes]:
     """Return keys and values of the transcoded array."""
     stored, old, new = prepare(values, **options)
     found = {"zarr.json": json.dumps(new).encode()}
-    for entry in iter_transcoded(stored, old, new, "", jobs=jobs, executor=executor):
-        assert entry.key not in found
-        found[entry.key] = b"".join(entry.iter_blocks())
+    with working(jobs, executor) as workers:
+        for entry in iter_transcoded(stored, old, new, "", workers):
+            assert entry.key not in found
+            found[entry.key] = b"".join(entry.iter_blocks())
     return found
 
 

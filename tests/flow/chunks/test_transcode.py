@@ -24,6 +24,7 @@ from ozx.codecs.chunk_codecs import ChunkCodec
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.transcode import iter_transcoded
+from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
 
 RANDOM = np.random.default_rng(11)
@@ -218,7 +219,7 @@ def test_legal_documents_that_zarr_refuses():
 def test_documents_of_different_arrays():
     stored, old, new = prepare(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
     with pytest.raises(UsageError, match="the same array"):
-        iter_transcoded(stored, old, {**new, "shape": [8, 9]}, "")
+        iter_transcoded(stored, old, {**new, "shape": [8, 9]}, "", None)
 
 
 # Zarr v2 ----------------------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ def test_codecs_of_zarr_v2_that_are_not_installed():
 def test_a_malformed_zarray():
     stored, old, new = prepare(write_v2(pixels(8, 8), chunks=(4, 4)))
     with pytest.raises(FormatError, match=r"expected a \.zarray; shape is missing"):
-        iter_transcoded(stored, old | {"shape": None}, new, "0")
+        iter_transcoded(stored, old | {"shape": None}, new, "0", None)
 
 
 # Damage -----------------------------------------------------------------------------------------------
@@ -385,7 +386,8 @@ def measure_memory(root):
 def transcoded_entries(root):
     document, _, stored = stored_chunks(directory_source(root))
     new = transcoded_document(document, chunks=(512, 512), codec=parse_codec_choice("zstd:1"), shards=(4096, 1024))
-    return iter_transcoded(stored, document, new, "0", jobs=2)
+    with working(2) as workers:
+        yield from iter_transcoded(stored, document, new, "0", workers)
 
 
 @pytest.mark.ci

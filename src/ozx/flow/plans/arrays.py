@@ -99,9 +99,7 @@ class ArrayPlans:
         if array.documents is not None:
             from ozx.flow.chunks.transcode import iter_transcoded  # noqa: PLC0415 (slow to load; moving decodes nothing)
 
-            jobs, executor = workers.jobs, workers.executor
-            edges = array.old.edges
-            return iter_transcoded(stored, *array.documents, array.path, jobs=jobs, executor=executor, edges=edges)
+            return iter_transcoded(stored, *array.documents, array.path, workers, array.old.edges)
         chunks = GzipChunks(stored) if array.treatment == "zlib_to_gzip" else stored
         return iter_resharded(chunks, array.old, array.new, array.path)
 
