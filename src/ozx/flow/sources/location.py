@@ -33,18 +33,10 @@ _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file path or URL, and the path of a node in that file.
+    """A file path or URL, and the path of a node in that file."""
 
-    Attributes
-    ----------
-    path
-        The archive or directory, or its URL.
-    node
-        Path of the node; the root's is empty.
-    """
-
-    path: str
-    node: str = ""
+    path: str  # the archive or directory, or its URL
+    node: str = ""  # the path of the node; the root's is empty
 
     @property
     def is_remote(self) -> bool:
@@ -85,19 +77,8 @@ def parse_location(
     * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
     * ``file:///FILE``, and any other URL unchanged.
 
-    Parameters
-    ----------
-    text
-        A path, a URL or a node URI.
-    is_file, is_directory
-        Tests of paths on the disk.
-    windows
-        Whether ``ozx:///C:/…`` begins with a drive.
-
-    Raises
-    ------
-    UsageError
-        `text` is empty; or a node URI is relative, names no archive, or has an invalid node path.
+    Raise `UsageError` for an empty text, and for a node URI that is relative, names no archive, or has an invalid node
+    path.
 
     Examples
     --------
@@ -160,20 +141,6 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
 
-    Parameters
-    ----------
-    path
-        The output, or a folder for outputs.
-    windows
-        Whether ``file:///C:/…`` begins with a drive, and Windows' rules for names apply.
-    remote
-        Whether ``s3://`` is allowed.
-
-    Raises
-    ------
-    UsageError
-        `path` is another URL, or empty, or a name that Windows would change.
-
     Examples
     --------
     >>> given_output("a:b.ozx", windows=False)
@@ -217,29 +184,17 @@ def _local_hint(url: str, *, windows: bool) -> str:
 def given_source(path: StrPath) -> str:
     """Return the path of a local file or directory as a string; reject URLs.
 
-    This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``; see `parse_local`.
+    This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``.
     """
     name = given_path(path)
     if _URL.match(name) is not None and not os.path.lexists(name):
-        raise _remote_refused(name)
+        raise UsageError(
+            "expected a file or directory on this computer; found a URL",
+            path=printable_url(name),
+            hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels (ozx "
+            "info, validate, view, ozx.open, …) take URLs.",
+        )
     return name
-
-
-def parse_local(text: StrPath) -> Location:
-    """Return the local location that `text` names; reject URLs; see `parse_location`."""
-    location = parse_location(text)
-    if location.is_remote:
-        raise _remote_refused(location.path)
-    return location
-
-
-def _remote_refused(url: str) -> UsageError:
-    return UsageError(
-        "expected a file or directory on this computer; found a URL",
-        path=printable_url(url),
-        hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels (ozx info, "
-        "validate, view, ozx.open, …) take URLs.",
-    )
 
 
 def format_location(location: Location) -> str:
@@ -284,7 +239,8 @@ def _parse_ozx(
     whole = unquote(rest, errors="surrogateescape")
     if windows and _DRIVE.match(whole):
         whole = whole[1:]
-    for end in _ends(whole):
+    for component in re.finditer(r"[^/]+", whole):
+        end = component.end()
         path = whole[:end]
         if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
             node = _checked_node(text, whole[end:].removeprefix("/"))
@@ -296,11 +252,6 @@ def _parse_ozx(
             "For a node of a directory, give the path of the node's sub-directory, without ozx://.",
         )
     raise _refused(text, "expected the path of an archive (.ozx, .zip), or of a node in it; found no archive")
-
-
-def _ends(path: str) -> list[int]:
-    """Return the end position of each component of `path`."""
-    return [match.end() for match in re.finditer(r"[^/]+", path)]
 
 
 def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: bool) -> Location:
