@@ -20,7 +20,7 @@ from ozx.archive.recovery.scan import iter_found_value
 from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
 from ozx.hierarchy.entry_order import ArchiveRank, archive_rank
 from ozx.hierarchy.json.reading import LongDocuments
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, ORIGINAL_METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
 
 # The result of a salvage: values to write, and lost values.
@@ -109,8 +109,6 @@ class Salvage:
 
 
 _NUMBERS = re.compile("(/[0-9]+)+")
-# OME-Zarr 0.5, "bioformats2raw.layout": the only file outside of nodes that the specification names.
-_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) -> Salvage:
@@ -282,9 +280,7 @@ class _KeyResolver:
 
     def _is_unlikely_file(self, name: str) -> bool:
         """Return whether a key is likely damaged: unprintable, or different from a missing key in one character."""
-        if not name.isprintable() or (
-            _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
-        ):
+        if not name.isprintable() or (_differ_by_one(name, ORIGINAL_METADATA) and ORIGINAL_METADATA not in self._taken):
             return True
         others = (f"{name[:position]}/{name[position + 1 :]}" for position in range(1, len(name) - 1))
         return any(key not in self._taken and self._result.hierarchy.role(key).kind == "chunk" for key in others)
