@@ -14,8 +14,7 @@ from typing import Literal
 
 from ozx.errors import FormatError
 from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
-from ozx.flow.chunks.zlib_to_gzip import GzipChunks
+from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.flow.workers import Workers
