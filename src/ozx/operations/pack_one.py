@@ -180,7 +180,7 @@ class _Run:
         check_archive(archive, plan, self.workers, self.progress)
 
 
-def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
+def pack_one(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
     """Pack one source; see `ozx.operations.pack.pack`."""
     location = Location(root)
     if location.is_remote and not os.path.lexists(root):
