@@ -16,7 +16,6 @@ from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import absolute_path, check_target
-from ozx.flow.sinks.target import check_place
 from ozx.flow.sources.location import Location
 
 if TYPE_CHECKING:
@@ -162,12 +161,6 @@ def check_output(target: str, *, force: bool) -> None:
     """
     if not Location(target).is_remote:
         check_target(target, force=force)
-
-
-def check_output_place(source: str, target: str) -> None:
-    """Raise `UsageError` if a local target is inside a hierarchy; see `ozx.flow.sinks.target.check_place`."""
-    if not Location(target).is_remote:
-        check_place(source, target)
 
 
 def write_small(

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
-from ozx.flow.sources.location import given_path, printable_location
+from ozx.flow.sources.location import Location, given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.quoting import quote
 
@@ -48,10 +48,12 @@ def stem_of_archive(path: str) -> str:
 
 
 def check_place(source: str, target: str) -> None:
-    """Raise `UsageError` if a target is inside a hierarchy, because the new file would become part of that hierarchy.
+    """Raise `UsageError` if a local target is inside a hierarchy, because the new file would become part of it.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     """
+    if Location(target).is_remote:
+        return
     source, target = given_path(source), given_path(target)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
     real_source = os.path.realpath(source)
