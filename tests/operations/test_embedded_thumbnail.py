@@ -69,19 +69,6 @@ def test_a_manifest_lists_the_picture_as_no_copy(tmp_path, has_old):
     assert verify(path).entries == len(times)
 
 
-def test_repacked_with_the_same_picture_from_anything(tmp_path):
-    packed = ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True).path
-    with zipfile.ZipFile(tmp_path / "foreign.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for key, value in sorted(tree(IMAGE).items(), reverse=True):
-            archive.writestr(f"wrapped/{key}", value)
-    for source in (IMAGE, packed, tmp_path / "foreign.zip"):
-        result = ozx.repack(source, tmp_path / "b.ozx", thumbnail=True, verify=True, force=True)
-        assert (tmp_path / "b.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
-        assert not any("thumbnail" in note for note in result.notes)
-    ozx.repack(packed, tmp_path / "b.ome.zarr", thumbnail=True, shards="auto")
-    assert (tmp_path / "b.ome.zarr" / KEY).read_bytes() == archive_values(packed)[KEY]
-
-
 def test_zarr_2_is_drawn_before_it_is_converted(tmp_path):
     ozx.repack(LEGACY, tmp_path / "a.ozx", thumbnail=True)
     assert_same_picture(embedded(tmp_path / "a.ozx"), drawn(tmp_path / "a.ozx", tmp_path))
