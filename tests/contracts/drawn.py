@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,13 +69,6 @@ def bits(pixels: np.ndarray) -> tuple[Any, ...]:
         return pixels.shape, pixels.tolist()
     little = pixels.astype(pixels.dtype.newbyteorder("<"))
     return pixels.shape, str(little.dtype), little.tobytes()
-
-
-def values_of(archive: Any) -> dict[str, bytes]:
-    """Return the values of a finished archive, as Python's zipfile reads them, in the order of the file."""
-    with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as file:
-        assert file.testzip() is None
-        return {entry.filename: file.read(entry) for entry in file.infolist()}
 
 
 @st.composite

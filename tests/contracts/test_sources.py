@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from drawn import Form, Hierarchy, forms, hierarchies, old_hierarchies, values_of
+from drawn import Form, Hierarchy, forms, hierarchies, old_hierarchies
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from kinds import SOURCES, WHOLE, places  # noqa: F401 (fixture)
-from packed import sort_values
+from packed import sort_values, values_of
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync

@@ -5,12 +5,10 @@ import os
 import threading
 import zipfile
 
-import numpy as np
 import pytest
 from cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 from counting_progress import CountingProgress
-from packed import pack_tree, zip_values
-from resharding import archive_source, directory_source, reshard_to_archive, write_array
+from resharding import archive_source
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
@@ -168,35 +166,6 @@ def test_neighbours_too_long_for_one_read_are_read_one_by_one(tmp_path, monkeypa
     monkeypatch.setattr(source_of_archive, "MOST_AT_ONCE", 1)
     monkeypatch.setattr(os, "preadv", lambda *args: (refuse if len(args[1]) > 1 else preadv)(*args))
     assert archive_of(entries, tmp_path / "b.zip", FAST[0].values[0]) == expected
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("shards", [(32, 32), (64, 128), None], ids=str)
-@pytest.mark.parametrize("kind", ["directory", "stored", "deflated"])
-def test_re_laid_arrays_are_the_same(tmp_path, shards, kind):
-    data = np.random.default_rng(1).integers(0, 1 << 16, (300, 500)).astype("u2")
-    write_array(tmp_path / "a", data, (16, 16), shards=(48, 64))
-
-    def source():
-        if kind == "directory":
-            return directory_source(tmp_path / "a")
-        pack_tree(tmp_path / "a", tmp_path / "stored.zip")
-        with zipfile.ZipFile(tmp_path / "stored.zip") as archive:
-            zip_values(tmp_path / "deflated.zip", {n: archive.read(n) for n in archive.namelist()}, deflated=True)
-        return archive_source(tmp_path / f"{kind}.zip")
-
-    reshard_to_archive(source(), tmp_path / "plain.zip", shards)
-    reshard_to_archive(source(), tmp_path / "fast.zip", shards, write=FAST[-1].values[0])
-    assert (tmp_path / "fast.zip").read_bytes() == (tmp_path / "plain.zip").read_bytes()
-
-
-def test_without_posix_calls_the_bytes_are_the_same(tmp_path, monkeypatch):
-    entries = [Entry(f"{n}", (part,)) for n, part in enumerate(make_files(tmp_path / "f", [5, BUFFER + 1, PIECE]))]
-    expected = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
-    for name in ("pread", "preadv", "readv", "pwrite", "pwritev"):
-        monkeypatch.delattr(os, name, raising=False)
-    assert not fast_assembling.is_available()
-    assert archive_of(entries, tmp_path / "b.zip", archive_sink.write_entries) == expected
 
 
 @pytest.mark.posix("needs mkfifo")
