@@ -184,7 +184,7 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
-    threads = _jobs(jobs)
+    threads = min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
     check_name(target, "a TIFF file")
     _check_target(path, target, force=force)
     try:
@@ -193,7 +193,8 @@ def export(
             taken = take_hierarchy(group, node, choice)
             _check_price(taken, parse_location(path))
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
-            progress = begin_phase(progress, os.path.basename(target), _size(taken))
+            total = sum(level.size for image in taken.images for level in image.levels)
+            progress = begin_phase(progress, os.path.basename(target), total)
             with spooled_output(target, force=force, sync=sync) as new:
                 is_big = _write(taken, new.path, compression, tile, threads, progress)
                 size = os.fstat(new.descriptor).st_size
@@ -281,10 +282,6 @@ def _has_bytes(source: Location, least: int) -> bool:
     return False
 
 
-def _size(taken: ExportedHierarchy) -> int:
-    return sum(level.size for image in taken.images for level in image.levels)
-
-
 def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
     return [
         ExportedImageResult(
@@ -296,10 +293,6 @@ def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
         )
         for image in taken.images[:_DESCRIBED]
     ]
-
-
-def _jobs(jobs: int | None) -> int:
-    return min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
 
 
 def _check_tile(tile: int | None) -> None:

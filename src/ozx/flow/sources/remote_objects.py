@@ -115,14 +115,11 @@ class _Search:
             for path, grid in grids.items()
             for place in itertools.product(*map(range, grid.counts))
         )
-        self.found.objects += self._folder.find_all(itertools.chain(self._other_files(), keys))
+        others = [ORIGINAL_METADATA] if _SERIES_GROUP in self._hierarchy.nodes else []
+        self.found.objects += self._folder.find_all(itertools.chain(others, keys))
         self.found.notes.append(
             "the server cannot list files: only the files that the metadata refer to were requested"
         )
-
-    def _other_files(self) -> Iterator[str]:
-        if _SERIES_GROUP in self._hierarchy.nodes:
-            yield ORIGINAL_METADATA
 
     def _read(self, key: str) -> tuple[str, RemoteObject | None, bytes]:
         try:
