@@ -1,17 +1,10 @@
 """Frames for streams, and comparisons with the file of a stream."""
 
 import time
-from itertools import product
 
 import numpy as np
 
 import ozx
-
-
-def frames_of(pixels, axes, order):
-    """Return the frames of an array with given axes, in the order of acquisition, with their indexes in that order."""
-    turned = np.transpose(pixels, [axes.index(axis) for axis in order])
-    return [(index, turned[index]) for index in product(*map(range, turned.shape[:-2]))]
 
 
 def wait_until_encoded(frames):

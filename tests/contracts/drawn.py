@@ -19,7 +19,7 @@ from zarr.storage import MemoryStore
 NUMBERS = ["|b1", "|u1", "<u2", ">u2", "<i8", "<f2", "<f4", ">f8", "<c8"]
 OTHERS = ["<U3", "|S2", "<M8[us]", "string"]
 # What is beside the arrays; a server that cannot list does not give them.
-EXTRA = ["notes/é.txt", "0/notes.txt", "OME/METADATA.ome.xml", "zzz", "0/c.txt"]
+EXTRA = ["notes/é.txt", "0/notes.txt", "OME/METADATA.ome.xml", "zzz", "0/c.txt", "0/c/readme"]
 COMPRESSORS: list[Any] = [[], [ZstdCodec(level=1)], [GzipCodec(level=1)], [BloscCodec(cname="lz4")]]
 
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import zarr
-from streams import assert_same_images, assert_valid, frames_of, layout_of, wait_until_encoded
+from streams import assert_same_images, assert_valid, layout_of, wait_until_encoded
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
@@ -67,39 +67,6 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
     }  # fmt: skip
     assert 0 < result.append_p999 <= result.longest_append < result.seconds
     assert result.rate == pytest.approx(2_400_000 / result.seconds)
-
-
-@pytest.mark.parametrize("shape", [(9, 2, 300, 400), (None, 2, 300, 400)])
-@pytest.mark.parametrize("stop", [1, 4, 7])
-def test_an_early_stop_gives_the_right_sizes(out, tmp_path, shape, stop):
-    words = {"chunks": {"t": 2, "y": 256, "x": 256}, "shards": {"t": 4, "y": 512, "x": 512}}
-    with stream(out, shape=shape, **WORDS, **words) as frames:
-        for frame in PIXELS.reshape(-1, 300, 400)[:stop]:
-            frames.append(frame)
-    length = -(-stop // 2)
-    expected = PIXELS[:length].copy()
-    expected.reshape(-1, 300, 400)[stop:] = 0
-    ozx.write_image(tmp_path / "b.ozx", expected, axes="tcyx", **words)
-    assert_same_images(out, tmp_path / "b.ozx", windows=False)
-    assert frames.result.missing == ((("", (length - 1, 1)),) if stop % 2 else ())
-    assert frames.result.missing_count == stop % 2
-    assert_valid(out)
-
-
-@pytest.mark.parametrize("axes", ["tzcyx", "ctzyx", "zyx", "yx", "cyx"])
-@pytest.mark.parametrize("dtype", ["uint8", ">i2", "float32", "bool"])
-def test_any_order_of_acquisition(out, tmp_path, axes, dtype):
-    file_axes = [axis for axis in "tczyx" if axis in axes]
-    lengths = [{"t": 3, "c": 2, "z": 5, "y": 70, "x": 300}[axis] for axis in file_axes]
-    pixels = np.random.default_rng(1).integers(0, 100, lengths).astype(dtype)
-    said = {"scale": {axis: 0.5 for axis in "zyx" if axis in axes}, "unit": "micrometer"}
-    order = dict(zip(file_axes, lengths, strict=True))
-    with stream(out, axes=axes, shape=[order[axis] for axis in axes], dtype=dtype, sync=False, **said) as frames:
-        for _, frame in frames_of(pixels, file_axes, axes):
-            frames.append(frame)
-    ozx.write_image(tmp_path / "b.ozx", pixels, axes=file_axes, **said)
-    assert_same_images(out, tmp_path / "b.ozx")
-    assert_valid(out)
 
 
 def test_frames_of_any_index_and_missing_ones(out, tmp_path):
