@@ -8,7 +8,6 @@ from ozx.flow.entry import read_part
 from ozx.flow.plans.subset import Subtree
 from ozx.flow.repair.hierarchy import open_repaired
 
-#: Nothing is transcoded.
 PLATE = FIXTURES / "plate.ome.zarr"
 
 

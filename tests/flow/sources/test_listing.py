@@ -97,6 +97,3 @@ def test_folders_that_no_program_could_remove_are_refused(tmp_path):
         list_directory(root)
     assert caught.value.rule == "zip/name"
     assert "zip/name" in [finding.id for finding in validate(root, level="archive").findings]
-
-
-# Names of nodes may look like litter: what holds a node is none.
