@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from ozx.archive.byte_source import ByteSource, FileSource, Window, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
 from ozx.archive.positional_reading import MOST_AT_ONCE
@@ -21,7 +21,16 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, Part, fill_from_blocks, find_runs, iter_divided, iter_single
+from ozx.flow.entry import (
+    BytesPart,
+    Entry,
+    Part,
+    check_no_archive,
+    fill_from_blocks,
+    find_runs,
+    iter_divided,
+    iter_single,
+)
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
@@ -173,17 +182,9 @@ class ArchiveSource:
         return Entry(key, (_UncheckedPart(self.reader, self._row(key), self, key),))
 
     def check_not_embedded(self, key: str, tail: bytes) -> None:
-        """Raise an error if a value that begins like an archive also ends like an archive.
-
-        `FormatError`: The value is a ZIP archive itself (``rfc9/not-embedded``).
-        """
-        if ends_archive(tail):
-            raise FormatError(
-                f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-                path=self.name,
-                rule="rfc9/not-embedded",
-                hint="Unpack the file, move the inner archive out of the folder, then pack the folder.",
-            )
+        """Check that a value that begins like an archive does not also end like an archive; see `check_no_archive`."""
+        hint = "Unpack the file, move the inner archive out of the folder, then pack the folder."
+        check_no_archive(tail, key, self.name, hint)
 
     def crc32(self, key: str) -> int | None:
         """Return the CRC-32 recorded in the archive."""

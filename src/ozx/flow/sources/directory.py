@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
-from ozx.errors import FormatError, name_error
-from ozx.flow.entry import Entry, FileSpan, Part, changed, read_part, status_of
+from ozx.errors import name_error
+from ozx.flow.entry import Entry, FileSpan, Part, changed, check_no_archive, read_part, status_of
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.reading import LongDocuments
 
@@ -135,18 +135,6 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
 
 
 def check_not_embedded(file: FileSpan) -> None:
-    """Check that a file that begins like an archive does not also end like an archive.
-
-    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
-    begin with the signature of a local file header by chance, but does not also end in an end record.
-
-    `FormatError`: The file is an archive (``rfc9/not-embedded``).
-    """
+    """Check that a file that begins like an archive does not also end like an archive; see `check_no_archive`."""
     length = min(file.length, END_SEARCH_LENGTH)
-    if ends_archive(read_part(file.span(file.length - length, length))):
-        raise FormatError(
-            "this file is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-            path=file.path,
-            rule="rfc9/not-embedded",
-            hint="Move it out of the directory, then pack again.",
-        )
+    check_no_archive(read_part(file.span(file.length - length, length)), "this file", file.path)

@@ -6,19 +6,18 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.requests.object_store import md5_of
 from ozx.archive.remote.transport import Mark
-from ozx.errors import FormatError
-from ozx.flow.entry import Entry, Part
+from ozx.flow.entry import Entry, Part, check_no_archive
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
-from ozx.hierarchy.entry_order import component_order
+from ozx.hierarchy.entry_order import hierarchy_order
 
 _BLOCK = 16 << 20
 
@@ -129,13 +128,8 @@ class ObjectPart:
 
     def _check_not_embedded(self) -> None:
         start = max(0, self.mark.size - END_SEARCH_LENGTH)
-        if ends_archive(self.folder.read(self.key, start, self.mark.size - start, self.mark)):
-            raise FormatError(
-                f"{self.key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-                path=self.folder.name,
-                rule="rfc9/not-embedded",
-                hint="Move it out of the directory, then pack again.",
-            )
+        tail = self.folder.read(self.key, start, self.mark.size - start, self.mark)
+        check_no_archive(tail, self.key, self.folder.name)
 
 
 def list_remote_directory(url: str) -> RemoteDirectorySource:
@@ -154,7 +148,7 @@ class RemoteDirectoryView(DirectoryView):
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
         """Yield the objects of each folder before the objects of its sub-folders."""
-        for key in sorted(self._objects.marks, key=_order):
+        for key in sorted(self._objects.marks, key=hierarchy_order):
             if not metadata_only or is_any_metadata_key(key):
                 yield Item(key, self._objects.marks[key].size)
 
@@ -181,8 +175,3 @@ class RemoteDirectoryView(DirectoryView):
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata object; raise `FormatError` if it is too long."""
         return self._objects.read_document(item.key)
-
-
-def _order(key: str) -> tuple[list[tuple[int, str]], tuple[int, str]]:
-    *folders, name = key.split("/")
-    return list(map(component_order, folders)), component_order(name)
