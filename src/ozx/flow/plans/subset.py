@@ -225,9 +225,6 @@ class Subtree:
         """The name of the source, followed by the node's path."""
         return f"{self._source.name}/{self._prefix}".rstrip("/") if self._prefix else self._source.name
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self.iter_keys()) if self._prefix else len(self._source)
-
     def __contains__(self, key: str) -> bool:
         return self._prefix + key in self._source
 
@@ -258,7 +255,3 @@ class Subtree:
     def entry(self, key: str) -> Entry:
         """Return the value of a relative key as an entry."""
         return Entry(key, self._source.entry(self._prefix + key).parts)
-
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value; None if computing it requires reading the value."""
-        return self._source.crc32(self._prefix + key)

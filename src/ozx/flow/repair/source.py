@@ -106,9 +106,6 @@ class RepairedSource:
         if self._file is not None:
             self._file.check_unchanged()
 
-    def __len__(self) -> int:
-        return len(self._source) + len(self._added) - len(self._dropped)
-
     def __contains__(self, key: str) -> bool:
         return key in self._written or (key not in self._dropped and key in self._source)
 
@@ -144,10 +141,6 @@ class RepairedSource:
     def entry(self, key: str) -> Entry:
         """Return a value as an entry with the same key; raise `FormatError` if the value is an archive."""
         return Entry(key, (self.part(key),)) if key in self._written else self._source.entry(self._checked(key))
-
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value; None if computing it requires reading the value."""
-        return None if key in self._written else self._source.crc32(self._checked(key))
 
     def _checked(self, key: str) -> str:
         if key in self._dropped:

@@ -142,9 +142,6 @@ class ArchiveSource:
         """The path or URL of the archive."""
         return self.reader.source.name
 
-    def __len__(self) -> int:
-        return len(self._keys)
-
     def __contains__(self, key: str) -> bool:
         return self._keys.find(key) is not None
 
@@ -185,10 +182,6 @@ class ArchiveSource:
         """Check that a value that begins like an archive does not also end like an archive; see `check_no_archive`."""
         hint = "Unpack the file, move the inner archive out of the folder, then pack the folder."
         check_no_archive(tail, key, self.name, hint)
-
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 recorded in the archive."""
-        return int(self.reader.columns.crc32s[self._row(key)])
 
     def check_unchanged(self) -> None:
         """Raise `FormatError` (``zip/changed``) if the archive changed since the first read."""

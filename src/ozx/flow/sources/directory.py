@@ -27,19 +27,12 @@ class ListedSource:
         """The path of the directory, or its URL without a query."""
         return self.listing.root
 
-    def __len__(self) -> int:
-        return len(self.listing)
-
     def __contains__(self, key: str) -> bool:
         return self.listing.has(key)
 
     def iter_keys(self) -> Iterator[str]:
         """Yield the keys in archive order."""
         return self.listing.iter_keys()
-
-    def crc32(self, key: str) -> None:
-        """Return None, because a directory stores no checksums."""
-        del key
 
 
 class DirectorySource(ListedSource):

@@ -61,9 +61,6 @@ class Listing:
     # Paths outside of the hierarchy, relative to the root; empty directories end in a slash.
     left_out: list[str] = field(default_factory=list)
 
-    def __len__(self) -> int:
-        return len(self.metadata) + sum(len(folder.names) for folder in self.folders)
-
     def path(self, key: str) -> str:
         """Return the path of the file with this key."""
         return f"{self.root}/{key}"
