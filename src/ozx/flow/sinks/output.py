@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import FileSource
@@ -28,25 +28,11 @@ _REQUESTS = 16
 
 @dataclass(slots=True)
 class NewObject:
-    """An object that is being uploaded; it has the attributes of `NewFile`."""
+    """An object that is being uploaded; it has those attributes of `NewFile` that writers use."""
 
-    upload: Upload  # takes the bytes
+    descriptor: Upload  # takes the bytes
     needed: Callable[[], int] | None = None  # not used: it is for messages about a full disk
-
-    @property
-    def descriptor(self) -> Upload:
-        """The upload that `ozx.flow.sinks.archive.write_archive` writes to."""
-        return self.upload
-
-    @property
-    def path(self) -> str:
-        """The URL of the object, which exists after the upload is complete."""
-        return self.upload.url
-
-    @property
-    def swept(self) -> list[str]:
-        """An empty list, because an upload removes no leftover files of killed runs."""
-        return []
+    swept: list[str] = field(default_factory=list)  # an upload removes no leftover files of killed runs
 
 
 @contextmanager
@@ -169,7 +155,7 @@ def write_small(
     """Write a small file or object; replace an existing file or object only if `force` is true."""
     with new_output(target, force=force, sync=sync, sync_name=sync_name, mode=mode) as new:
         if isinstance(new, NewObject):
-            new.upload.write_at(0, data)
+            new.descriptor.write_at(0, data)
             return
         view = memoryview(data)
         while view:
