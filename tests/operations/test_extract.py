@@ -118,6 +118,15 @@ def test_channels_with_gaps_are_taken_in_whole_chunks(tmp_path):
     assert ozx.extract(tmp_path / "c.ozx", tmp_path / "d.ozx", channels="A,E,F").images[0].channels == (0, 4, 5)
 
 
+def test_shards_between_the_channels_are_not_even_opened(tmp_path):
+    pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", "ABCDEF", "c=1,y=80,x=45", "c=1,y=80,x=90")
+    ozx.unpack(tmp_path / "a.ozx", tmp_path / "a")
+    for channel in (1, 2, 4, 5):
+        (tmp_path / f"a/0/c/{channel}/0/0").write_bytes(b"no shard")
+    extract(tmp_path / "a", tmp_path / "b.ozx", channels="A,D")
+    assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[[0, 3]]).all()
+
+
 def write_levels(folder, shapes, chunks, path=""):
     """Write an image of zarr-python whose levels have the given shapes and chunks, and return its pixels."""
     group = zarr.open_group(folder, mode="a", path=path, zarr_format=3)

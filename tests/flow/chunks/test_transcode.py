@@ -22,7 +22,6 @@ from zarr.core.dtype import VariableLengthBytes
 from ozx.codecs import bounded_arrays, chunk_codecs
 from ozx.codecs.chunk_codecs import ChunkCodec
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
@@ -350,16 +349,7 @@ def test_time_that_cannot_be_taken_out():
     check(values, chunks=(8, 8), codec=ZSTD)
 
 
-# Sources ----------------------------------------------------------------------------------------------
-
-
-def test_a_shard_that_waits_in_a_file(monkeypatch):
-    values = write_v3(pixels(40, 40), (10, 10))
-    options = {"chunks": (8, 8), "shards": (40, 40)}
-    expected = transcode(values, **options)
-    spool = module.Spool
-    monkeypatch.setattr(module, "Spool", lambda: spool(in_memory=1000))
-    assert transcode(values, **options) == expected
+# Memory -----------------------------------------------------------------------------------------------
 
 
 def high_water_mark():
@@ -397,14 +387,3 @@ def test_memory_is_bounded(tmp_path):
         size, growth = process.submit(measure_memory, tmp_path).result()
     assert size > 48 << 20
     assert growth < 100 << 20
-
-
-# Work in parallel -------------------------------------------------------------------------------------
-
-
-@pytest.mark.ci
-def test_processes_do_as_well_as_threads():
-    values = write_v3(pixels(64, 64), (8, 8), compressors=GzipCodec())
-    options = {"chunks": (16, 16), "shards": (32, 32)}
-    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
-        assert transcode(values, executor=executor, **options) == transcode(values, **options)
