@@ -16,9 +16,10 @@ from ozx.flow.sources.location import (
 
 
 def parse(text, files=(), directories=(), *, windows=False):
-    return parse_location(
-        text, is_file=lambda path: path in files, is_directory=lambda path: path in directories, windows=windows
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.path.isfile", lambda path: path in files)
+        patch.setattr("os.path.isdir", lambda path: path in directories)
+        return parse_location(text, windows=windows)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
@@ -61,13 +60,7 @@ class Location:
         return any(folder.find(key) is not None for key in (METADATA, *LEGACY_METADATA[:2]))
 
 
-def parse_location(
-    text: StrPath,
-    *,
-    is_file: Callable[[str], bool] = os.path.isfile,
-    is_directory: Callable[[str], bool] = os.path.isdir,
-    windows: bool = os.name == "nt",
-) -> Location:
+def parse_location(text: StrPath, *, windows: bool = os.name == "nt") -> Location:
     """Return the file and the node that the location `text` names.
 
     An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
@@ -90,12 +83,12 @@ def parse_location(
     Location(path='cells.ozx', node='')
     """
     name = given_path(text)
-    if not isinstance(text, str) or is_file(text) or is_directory(text):
+    if not isinstance(text, str) or os.path.isfile(text) or os.path.isdir(text):
         return Location(name)
     if text.startswith(_SCHEME):
-        return _parse_ozx(text, is_file, is_directory, windows=windows)
+        return _parse_ozx(text, windows=windows)
     if _PIPE in text:
-        return _parse_pipeline(text, is_directory, windows=windows)
+        return _parse_pipeline(text, windows=windows)
     return Location(_local_path(text, windows=windows))
 
 
@@ -105,11 +98,6 @@ def given_path(path: StrPath) -> str:
     Bytes are not a path, because they are the content of a file for `ozx.is_ozx`.
 
     The system would treat an empty path as the working directory, or as the root directory if a slash is added.
-
-    Examples
-    --------
-    >>> given_path("cells.ozx")
-    'cells.ozx'
     """
     name = os.fspath(path)
     if isinstance(name, bytes):
@@ -227,9 +215,7 @@ def printable_location(text: StrPath) -> str:
     return printable_url(name) if is_url else name
 
 
-def _parse_ozx(
-    text: str, is_file: Callable[[str], bool], is_directory: Callable[[str], bool], *, windows: bool
-) -> Location:
+def _parse_ozx(text: str, *, windows: bool) -> Location:
     rest = text[len(_SCHEME) :]
     if "|" in rest and _PIPE in rest:
         raise _refused(text, f"expected ozx:// or {_PIPE}; found both")
@@ -242,10 +228,10 @@ def _parse_ozx(
     for component in re.finditer(r"[^/]+", whole):
         end = component.end()
         path = whole[:end]
-        if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
+        if os.path.isfile(path) or (path.lower().endswith(_ENDINGS) and not os.path.isdir(path)):
             node = _checked_node(text, whole[end:].removeprefix("/"))
             return Location(path.replace("/", "\\") if windows else path, node)
-    if is_directory(whole):
+    if os.path.isdir(whole):
         raise _refused(
             text,
             "expected an archive; found a directory",
@@ -254,7 +240,7 @@ def _parse_ozx(
     raise _refused(text, "expected the path of an archive (.ozx, .zip), or of a node in it; found no archive")
 
 
-def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: bool) -> Location:
+def _parse_pipeline(text: str, *, windows: bool) -> Location:
     # URL pipelines of tensorstore and neuroglancer: each |scheme: reads the result of the steps before.
     base, _, rest = text.partition(_PIPE)
     node, *formats = rest.split("|")
@@ -265,7 +251,7 @@ def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: 
     path = _local_path(base, windows=windows)
     if not path:
         raise _refused(text, f"expected a file before {_PIPE}; found nothing")
-    if is_directory(path):
+    if os.path.isdir(path):
         raise _refused(
             text, f"expected an archive before {_PIPE}; found a directory", "Give the node's sub-directory instead."
         )
