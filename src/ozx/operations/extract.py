@@ -11,7 +11,8 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.read_ahead import spans_of
-from ozx.flow.repair.hierarchy import RepairedSource, open_repaired
+from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import check_output, new_output

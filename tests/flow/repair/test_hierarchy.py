@@ -309,15 +309,6 @@ def test_archives_by_their_contents_are_refused_where_they_are_read(tmp_path):
     assert caught.value.rule == "rfc9/not-embedded"
 
 
-def test_bombs_where_they_are_asked_for(tmp_path):
-    zeros = bytes(65 << 20)
-    build(VALUES | {"0/c/3": zeros}).deflate("0/c/3").write(tmp_path / "a.zip")
-    with pytest.raises(FormatError):
-        open_repaired(tmp_path / "a.zip")
-    with open_repaired(tmp_path / "a.zip", allow_bombs=True) as source:
-        assert source.size("0/c/3") == len(zeros)
-
-
 IN_DIRECTORIES = {
     "a root that is no JSON": ({"zarr.json": b"<xml>"}, "zarr/json"),
     "Zarr v2 below": ({"old/.zgroup": b"{}"}, "rfc9/one-hierarchy"),

@@ -235,13 +235,11 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
 
 
-__all__ = ["Repair", "RepairedSource", "open_repaired"]
-
 # The number of other files that a message names.
 _FEW = 5
 
 
-def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
+def open_repaired(path_or_url: str | os.PathLike[str]) -> RepairedSource:
     """Open a hierarchy as a source with repaired keys and metadata; write no file and read no chunk.
 
     `path_or_url`: a directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an
@@ -257,7 +255,7 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
         return _open_remote_directory(location.path)
     file = open_remote(location.path) if location.is_remote else FileSource(location.path)
     try:
-        return _open_archive(file, location.node, allow_bombs=allow_bombs)
+        return _open_archive(file, location.node)
     except OzxError as error:
         file.close()
         raise error.at(file.name) from None
@@ -266,10 +264,10 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
         raise
 
 
-def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bool) -> RepairedSource:
+def _open_archive(file: FileSource | RemoteSource, node: str) -> RepairedSource:
     reader = ArchiveReader(file)
     warn_of_unknown_keys(parse_comment(reader.end.comment), file.name)
-    reader.check_values(allow_bombs=allow_bombs)
+    reader.check_values()
     names = repair_names(reader.columns, file.name)
     root, repairs, left_out = _cut_to_root(names, file.name, node)
     keys = ArchiveKeys(names.names, names.rows)
