@@ -158,13 +158,7 @@ class FoundRoot:
 
 
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
-    """Return the path of the root: the node `asked`, or by default the node that contains all other nodes.
-
-    Examples
-    --------
-    >>> choose_root({"cells.ome.zarr", "cells.ome.zarr/0"}, "cells.zip")
-    'cells.ome.zarr'
-    """
+    """Return the path of the root: the node `asked`, or by default the node that contains all other nodes."""
     if asked:
         if asked not in nodes:
             raise UsageError(f"it has no node {asked!r}", path=path, hint=similar_nodes(asked, nodes))

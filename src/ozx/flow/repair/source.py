@@ -29,13 +29,7 @@ class Repair:
 
     @classmethod
     def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
-        """Return the repair of `count` faults of the same kind.
-
-        Examples
-        --------
-        >>> Repair.of_many("zip/directory-entry", "entries for folders", 42, "dropped", "0/").message
-        "entries for folders: 42, the first '0/'; dropped"
-        """
+        """Return the repair of `count` faults of the same kind."""
         return cls(identifier, f"{what}: {count:,}{'' if first is None else f', the first {first!r}'}; {done}")
 
 

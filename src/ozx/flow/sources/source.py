@@ -44,14 +44,7 @@ class Source(Protocol):
 
 
 class StoredValues(Mapping[str, bytes]):
-    """A mapping from keys to values that are read on request.
-
-    Examples
-    --------
-    >>> values = StoredValues(["b", "a"], str.encode)
-    >>> list(values), values["a"], "c" in values
-    (['b', 'a'], b'a', False)
-    """
+    """A mapping from keys to values that are read on request."""
 
     def __init__(self, keys: Iterable[str], read: Callable[[str], bytes]) -> None:
         self._keys = dict.fromkeys(keys)
