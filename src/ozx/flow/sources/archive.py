@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
-from ozx.archive.byte_source import ByteSource, FileSource, Window, read_exactly
+from ozx.archive.byte_source import FileSource, Window, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
@@ -77,7 +77,7 @@ class ArchivedPart:
                     raise
                 return b"".join(reader.iter_blocks(index))  # its local header is longer
 
-        return Place(reader.source, start, stop, partial(_read_span, reader.source), take)
+        return Place(reader.source, start, stop, partial(read_exactly, reader.source, what="an entry"), take)
 
     def read_into(self, *views: memoryview) -> None:
         """Fill `views` with the value, a single one directly from the file if possible; see `entry.read_into`."""
@@ -291,7 +291,7 @@ class _ArchivedSpan:
         def take(offset: int, data: bytes) -> bytes:
             return data[start - offset : start - offset + length]
 
-        return Place(reader.source, start, start + length, partial(_read_span, reader.source), take)
+        return Place(reader.source, start, start + length, partial(read_exactly, reader.source, what="an entry"), take)
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this span, and those that follow in `values`, in the order of the file; see `FileSpan.read_run`."""
@@ -339,10 +339,6 @@ def _data_offset(reader: ArchiveReader, index: int) -> int:
         if predicted >= 0:
             return predicted
     return reader.data_offset(index)
-
-
-def _read_span(source: ByteSource, offset: int, length: int) -> bytes:
-    return read_exactly(source, offset, length, "an entry")
 
 
 def _read_into(reader: ArchiveReader, views: Sequence[memoryview], offset: int) -> None:
