@@ -25,7 +25,6 @@ def write_fast(writer, listing):
 
 
 WAYS = [pytest.param(write_plain, id="plain"), pytest.param(write_fast, id="fast")]
-NAMES_OF_POSIX_CALLS = ("pread", "preadv", "readv", "pwrite")
 
 
 def archive_of(root, path, write):

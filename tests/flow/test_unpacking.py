@@ -50,7 +50,6 @@ VALUES = {
     "sizes": {
         str(size): os.urandom(size) for size in (0, 1, 262_143, 262_144, 262_145, 1 << 20, (1 << 20) + 1, 20 << 20)
     },
-    "many": many(4_200, 11),
     "blocks": many(300, 30_011),
 }
 
