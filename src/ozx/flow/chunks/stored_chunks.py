@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import filterfalse, groupby
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from ozx.errors import FormatError
 from ozx.flow.entry import Part, read_part
 from ozx.flow.read_ahead import Place, place_of
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.hierarchy.keys import is_metadata_key, paths_above
 from ozx.hierarchy.zarr.layout import ArrayLayout
 from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
 
@@ -132,8 +133,13 @@ def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> 
 
     `keys`: all keys in hierarchy order, so that those of an array are adjacent.
     """
+
+    @lru_cache(maxsize=1)  # most keys are in the folder of the key before
+    def find_array(folder: str) -> str | None:
+        return next((path for path in (folder, *paths_above(folder)) if path in layouts), None)
+
     data_keys = filterfalse(is_metadata_key, keys)
-    for path, those in groupby(data_keys, _ArrayFinder(layouts)):
+    for path, those in groupby(data_keys, lambda key: find_array(key.rpartition("/")[0])):
         yield _group(path, those, None if path is None else layouts[path])
 
 
@@ -151,28 +157,6 @@ def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     is_repeated = np.zeros(len(ordered), bool)
     is_repeated[1:] = ordered[1:] == ordered[:-1]
     return ordered[~is_repeated].astype(np.int64, copy=False)
-
-
-class _ArrayFinder:
-    """Finder of the array that a key belongs to; fast for consecutive keys in one folder."""
-
-    def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
-        self._layouts = layouts
-        self._folder: str | None = None
-        self._array: str | None = None
-
-    def __call__(self, key: str) -> str | None:
-        folder = key.rpartition("/")[0]
-        if folder != self._folder:
-            self._folder, self._array = folder, self._find(folder)
-        return self._array
-
-    def _find(self, node: str) -> str | None:
-        while node not in self._layouts:
-            if not node:
-                return None
-            node = node.rpartition("/")[0]
-        return node
 
 
 def _group(path: str | None, keys: Iterable[str], layout: ArrayLayout | None) -> KeyGroup:
