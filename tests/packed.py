@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -67,3 +68,9 @@ def zip_values(path, values: dict[str, bytes], comment: bytes = b"", *, deflated
         for key, value in values.items():
             archive.writestr(key, value)
     return path
+
+
+def values_of(archive) -> dict[str, bytes]:
+    """Return the values of a finished archive, or of its bytes, as Python's `zipfile` reads them, in their order."""
+    with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as file:
+        return {entry.filename: file.read(entry) for entry in file.infolist()}

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import zarr
 
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.writer import ArchiveWriter
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.flow.entry import read_part
-from ozx.flow.sinks.archive import write_entries
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.progress import NO_PROGRESS
 
 PATH = "0"
 
@@ -44,36 +40,11 @@ def stored_chunks(source, path=PATH):
     return document, layout, SourceChunks(source, path, layout, numbers)
 
 
-def resharded(source, shards, path=PATH):
+def resharded(source, shards):
     """Return the document of the resharded array, and its entries, which are not read yet."""
-    document, layout, stored = stored_chunks(source, path)
+    document, layout, stored = stored_chunks(source)
     new = relayout_document(document, shards)
-    return new, iter_resharded(stored, layout, parse_layout(new, path), path)
-
-
-def reshard_to_directory(source, target, shards, path=PATH):
-    """Write the resharded array alone to a directory."""
-    document, entries = resharded(source, shards, path)
-    target = Path(target)
-    (target / path).mkdir(parents=True)
-    (target / path / "zarr.json").write_text(json.dumps(document))
-    for entry in entries:
-        file = target / entry.key
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(b"".join(entry.iter_blocks()))
-    return target
-
-
-def reshard_to_archive(source, target, shards, path=PATH, *, write=write_entries):
-    """Write the resharded array alone to an archive."""
-    document, entries = resharded(source, shards, path)
-    with open(target, "w+b") as file:
-        writer = ArchiveWriter(file.fileno())
-        writer.add("zarr.json", b'{"zarr_format":3,"node_type":"group","attributes":{}}')
-        writer.add(f"{path}/zarr.json", json.dumps(document).encode())
-        write(writer, entries, NO_PROGRESS)
-        writer.finish()
-    return target
+    return new, iter_resharded(stored, layout, parse_layout(new, PATH), PATH)
 
 
 def chunk_digests(source, path=PATH):
@@ -88,26 +59,14 @@ def chunk_digests(source, path=PATH):
     }
 
 
-def write_array(root, data, chunks, *, path=PATH, shards=None, missing=(), **options):
-    """Write `data` with zarr-python, and delete some of its chunks."""
+def write_array(root, data, chunks, *, shards=None, **options):
+    """Write `data` with zarr-python."""
     options = {"compressors": None, "fill_value": 0} | options
     array = zarr.create_array(
-        f"{root}/{path}", shape=data.shape, dtype=data.dtype, chunks=chunks, shards=shards, zarr_format=3, **options
+        f"{root}/{PATH}", shape=data.shape, dtype=data.dtype, chunks=chunks, shards=shards, zarr_format=3, **options
     )
     array[...] = data
-    for key in missing:
-        Path(root, path, key).unlink()
     return array
-
-
-def values(root, path=PATH):
-    """Return the values that zarr-python reads."""
-    return np.asarray(zarr.open_array(f"{root}/{path}", mode="r")[...])
-
-
-def same(first, second):
-    """Return whether two arrays have the same type and bits, including the payloads of NaNs."""
-    return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
 
 
 def archive_digests(path):

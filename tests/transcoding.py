@@ -13,6 +13,7 @@ from zarr.storage import MemoryStore
 from ozx.flow.chunks.stored_chunks import places_of
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.entry import BytesPart
+from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import transcoded_document
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.layout import parse_layout
@@ -36,8 +37,8 @@ class StoredValues:
         return [BytesPart(self._values[self.name(number)]) for number in numbers]
 
 
-def write_v3(data, chunks, *, missing=(), **options) -> dict[str, bytes]:
-    """Return what zarr-python writes for `data`, except the chunks with keys in `missing`."""
+def write_v3(data, chunks, **options) -> dict[str, bytes]:
+    """Return what zarr-python writes for `data`."""
     data = np.asarray(data)
     store = MemoryStore()
     with quiet():
@@ -45,7 +46,7 @@ def write_v3(data, chunks, *, missing=(), **options) -> dict[str, bytes]:
         dtype = options.pop("dtype", data.dtype)
         array = zarr.create_array(store, shape=data.shape, chunks=chunks, dtype=dtype, zarr_format=3, **options)
         array[...] = data
-    return {key: value for key, value in contents(store).items() if key not in missing}
+    return contents(store)
 
 
 def prepare(values, *, chunks=None, codec=None, shards=None):
@@ -65,13 +66,14 @@ def understand_all(point, value):
     return True
 
 
-def transcode(values, *, jobs=2, executor=None, **options) -> dict[str, bytes]:
+def transcode(values, **options) -> dict[str, bytes]:
     """Return keys and values of the transcoded array."""
     stored, old, new = prepare(values, **options)
     found = {"zarr.json": json.dumps(new).encode()}
-    for entry in iter_transcoded(stored, old, new, "", jobs=jobs, executor=executor):
-        assert entry.key not in found
-        found[entry.key] = b"".join(entry.iter_blocks())
+    with working(2) as workers:
+        for entry in iter_transcoded(stored, old, new, "", workers):
+            assert entry.key not in found
+            found[entry.key] = b"".join(entry.iter_blocks())
     return found
 
 

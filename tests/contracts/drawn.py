@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +19,7 @@ from zarr.storage import MemoryStore
 NUMBERS = ["|b1", "|u1", "<u2", ">u2", "<i8", "<f2", "<f4", ">f8", "<c8"]
 OTHERS = ["<U3", "|S2", "<M8[us]", "string"]
 # What is beside the arrays; a server that cannot list does not give them.
-EXTRA = ["notes/é.txt", "0/notes.txt", "OME/METADATA.ome.xml", "zzz", "0/c.txt"]
+EXTRA = ["notes/é.txt", "0/notes.txt", "OME/METADATA.ome.xml", "zzz", "0/c.txt", "0/c/readme"]
 COMPRESSORS: list[Any] = [[], [ZstdCodec(level=1)], [GzipCodec(level=1)], [BloscCodec(cname="lz4")]]
 
 
@@ -71,13 +69,6 @@ def bits(pixels: np.ndarray) -> tuple[Any, ...]:
         return pixels.shape, pixels.tolist()
     little = pixels.astype(pixels.dtype.newbyteorder("<"))
     return pixels.shape, str(little.dtype), little.tobytes()
-
-
-def values_of(archive: Any) -> dict[str, bytes]:
-    """Return the values of a finished archive, as Python's zipfile reads them, in the order of the file."""
-    with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as file:
-        assert file.testzip() is None
-        return {entry.filename: file.read(entry) for entry in file.infolist()}
 
 
 @st.composite

@@ -24,14 +24,13 @@ from drawn import (
     image_metadata,
     old_hierarchies,
     pixels_of,
-    values_of,
 )
 from faults import WRITING, Faults, InjectedError, injected
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from kinds import LOCAL, WHOLE, places  # noqa: F401 (fixture)
-from packed import sort_values
+from packed import sort_values, values_of
 from stores import contents
 from zarr.storage import MemoryStore
 

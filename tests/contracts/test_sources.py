@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from drawn import Form, Hierarchy, forms, hierarchies, old_hierarchies, values_of
+from drawn import Form, Hierarchy, forms, hierarchies, old_hierarchies
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from kinds import SOURCES, WHOLE, places  # noqa: F401 (fixture)
-from packed import sort_values
+from packed import sort_values, values_of
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
@@ -43,7 +43,6 @@ SMALL = {
     "ozx.archive.columns._BLOCK": [1, 200],
     "ozx.flow.sources.archive._MOST_INFLATED": [1],
     "ozx.flow.sources.archive._MOST_IN_RUN": [2],
-    "ozx.flow.sources.browsing._BLOCK": [1, 100],
     "ozx.flow.read_ahead._ROOM": [1, 3000],
     "ozx.flow.read_ahead._LONGEST": [1, 1000],
     "ozx.archive.remote.folder._PAGE": [1, 3],

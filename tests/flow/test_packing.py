@@ -25,7 +25,6 @@ def write_fast(writer, listing):
 
 
 WAYS = [pytest.param(write_plain, id="plain"), pytest.param(write_fast, id="fast")]
-NAMES_OF_POSIX_CALLS = ("pread", "preadv", "readv", "pwrite")
 
 
 def archive_of(root, path, write):
@@ -44,15 +43,6 @@ def make_sizes(root, *sizes):
         (root / str(number)).write_bytes(os.urandom(size))
     (root / "zarr.json").write_bytes(b"{}")
     return root
-
-
-@pytest.mark.parametrize("write", WAYS)
-def test_the_fallback_for_systems_without_posix_calls_gives_the_same_bytes(tmp_path, monkeypatch, hierarchy, write):
-    expected = archive_of(hierarchy, tmp_path / "a.zip", write)
-    for name in NAMES_OF_POSIX_CALLS:
-        monkeypatch.delattr(os, name, raising=False)
-    assert not fast_packing.is_available()
-    assert archive_of(hierarchy, tmp_path / "b.zip", write) == expected
 
 
 def touch_while_reading(monkeypatch, path, change):
@@ -114,15 +104,6 @@ def test_a_file_that_is_an_archive_is_refused_whatever_its_name(tmp_path, write,
     with pytest.raises(FormatError, match="is a ZIP archive inside") as caught:
         archive_of(root, tmp_path / "a.zip", write)
     assert caught.value.rule == "rfc9/not-embedded"
-
-
-@pytest.mark.parametrize("write", WAYS)
-def test_a_chunk_that_only_begins_like_an_archive_is_kept(tmp_path, write):
-    root = make_sizes(tmp_path / "h", 10)
-    (root / "1").write_bytes(b"PK\x03\x04 by chance")
-    archive_of(root, tmp_path / "a.zip", write)
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
-        assert archive.read("1") == b"PK\x03\x04 by chance"
 
 
 def test_metadata_that_changed_since_it_was_checked_is_refused(tmp_path):

@@ -1,17 +1,12 @@
 """Values of servers are requested before they are reached, neighbours together, and arrive in order."""
 
-import struct
 import threading
-import zipfile
 
 import pytest
 from hierarchies import FIXTURES
-from range_server import serving
 
 import ozx
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.source import RemoteSource
-from ozx.errors import FormatError
 from ozx.flow import read_ahead as module
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.read_ahead import Place, read_ahead, spans_of
@@ -104,39 +99,7 @@ def test_no_more_than_the_room_is_waiting(monkeypatch):
     assert len(values(read_ahead(entries_at(server, (0, 200))))[0][1]) == 200
 
 
-@pytest.fixture
-def archive(tmp_path):
+def test_local_archives_have_no_place(tmp_path):
     ozx.pack(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
-    return tmp_path / "plate.ozx"
-
-
-class TestArchives:
-    def test_long_local_headers_and_unused_bytes(self, tmp_path):
-        pytest.importorskip("obstore", reason="the extra remote is not installed")
-        extra = struct.pack("<2H", 0x7777, 5000) + bytes(5000)
-        with zipfile.ZipFile(tmp_path / "a.zip", "w") as new:
-            for number in range(300):
-                info = zipfile.ZipInfo(f"{number}")
-                info.extra = extra if number % 2 else b""
-                new.writestr(info, bytes([number % 256]) * 9000)
-                new.fp.write(bytes(6000 * (number % 3)))
-                new.start_dir = new.fp.tell()
-        with serving((tmp_path / "a.zip").read_bytes()) as server:
-            reader, local = ArchiveReader(RemoteSource(server.url)), ArchiveReader(str(tmp_path / "a.zip"))
-            assert values(read_ahead(iter_entries(reader, range(300)))) == values(iter_entries(local, range(300)))
-
-    def test_a_damaged_value(self, archive):
-        pytest.importorskip("obstore", reason="the extra remote is not installed")
-        local = ArchiveReader(str(archive))
-        index = local.find("B/2/1/0/c/0/0/0")
-        data = bytearray(archive.read_bytes())
-        data[local.data_offset(index) + 3] ^= 1
-        with serving(bytes(data)) as server:
-            reader = ArchiveReader(RemoteSource(server.url))
-            with pytest.raises(FormatError, match="B/2/1/0/c/0/0/0") as caught:
-                values(read_ahead(iter_entries(reader, range(len(local)))))
-        assert caught.value.rule == "zip/crc"
-
-    def test_local_archives_have_no_place(self, archive):
-        reader = ArchiveReader(str(archive))
-        assert list(spans_of(iter_entries(reader, range(len(reader))))) == []
+    reader = ArchiveReader(str(tmp_path / "plate.ozx"))
+    assert list(spans_of(iter_entries(reader, range(len(reader))))) == []

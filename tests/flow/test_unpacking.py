@@ -3,13 +3,13 @@
 import os
 import threading
 import types
-import zipfile
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hierarchies import tree
+from packed import zip_values
 
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
@@ -41,13 +41,6 @@ def run(path, target, write):
     return tree(target)
 
 
-def zipped(path, values, **options):
-    with zipfile.ZipFile(path, "w", **options) as archive:
-        for name, data in values.items():
-            archive.writestr(name, data)
-    return path
-
-
 def many(count, size):
     return {f"0/c/{number // 50}/{number % 50}": os.urandom(size) for number in range(count)}
 
@@ -57,7 +50,6 @@ VALUES = {
     "sizes": {
         str(size): os.urandom(size) for size in (0, 1, 262_143, 262_144, 262_145, 1 << 20, (1 << 20) + 1, 20 << 20)
     },
-    "many": many(4_200, 11),
     "blocks": many(300, 30_011),
 }
 
@@ -68,23 +60,8 @@ def test_the_bytes_of_each_value_are_counted_once(tmp_path, write, name):
     """Although small entries are read in large blocks, some of which overlap."""
     counted = []
     progress = types.SimpleNamespace(start=None, stop=None, advance=counted.append)
-    run(zipped(tmp_path / "a.zip", VALUES[name]), tmp_path / "out", partial(write, progress=progress))
+    run(zip_values(tmp_path / "a.zip", VALUES[name]), tmp_path / "out", partial(write, progress=progress))
     assert sum(counted) == sum(map(len, VALUES[name].values()))
-
-
-def with_extra(path, values):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in values.items():
-            info = zipfile.ZipInfo(name)
-            info.extra = b"\x99\x99\xff\x7f" + bytes(0x7FFF)
-            archive.writestr(info, data)
-    return path
-
-
-@pytest.mark.posix("needs os.preadv")
-def test_long_extra_fields_are_stepped_over(tmp_path):
-    values = many(100, 5_000)
-    assert run(with_extra(tmp_path / "a.zip", values), tmp_path / "out", write_fast) == values
 
 
 def damage(path, offset):
@@ -106,7 +83,7 @@ def damage(path, offset):
     ],
 )
 def test_a_flipped_byte_is_found_by_its_crc(tmp_path, write, count, size, where):
-    path = zipped(tmp_path / "a.zip", many(count, size))
+    path = zip_values(tmp_path / "a.zip", many(count, size))
     reader = ArchiveReader(str(path))
     index = 0 if where == "first" else count - 1
     damage(path, reader.data_offset(index) + size // 2)
@@ -120,7 +97,7 @@ def test_a_flipped_byte_is_found_by_its_crc(tmp_path, write, count, size, where)
 @pytest.mark.parametrize("write", WAYS)
 @pytest.mark.parametrize("count", [3, 4_200])
 def test_a_wrong_local_header_is_found(tmp_path, write, count):
-    path = zipped(tmp_path / "a.zip", many(count, 20))
+    path = zip_values(tmp_path / "a.zip", many(count, 20))
     damage(path, int(ArchiveReader(str(path)).columns.header_offsets[count - 1]) + 30)
     with pytest.raises(FormatError, match="local header names it") as caught:
         run(path, tmp_path / "out", write)
@@ -141,7 +118,7 @@ def test_a_second_process_helps_only_while_no_thread_runs(tmp_path, monkeypatch,
         thread.start()
     try:
         values = many(4_200, 3)
-        assert run(zipped(tmp_path / "a.zip", values), tmp_path / "out", write_fast) == values
+        assert run(zip_values(tmp_path / "a.zip", values), tmp_path / "out", write_fast) == values
     finally:
         release.set()
         if with_thread:
@@ -153,7 +130,7 @@ def test_a_second_process_helps_only_while_no_thread_runs(tmp_path, monkeypatch,
 @pytest.mark.posix("the second process is used on Linux only", on="linux")
 @pytest.mark.parametrize("failing", ["parent", "child"])
 def test_an_error_in_either_process_is_raised_and_no_process_stays(tmp_path, monkeypatch, failing):
-    path = zipped(tmp_path / "a.zip", many(4_200, 3))
+    path = zip_values(tmp_path / "a.zip", many(4_200, 3))
     reader, parent = ArchiveReader(str(path)), os.getpid()
     victim = reader.columns.name(10 if failing == "parent" else 4_190)
     original = os.open
@@ -247,7 +224,7 @@ def test_what_the_file_system_folds_is_tried_out(tmp_path, monkeypatch, folds_ca
 
 
 def test_a_file_in_the_way_is_named(tmp_path):
-    reader = ArchiveReader(str(zipped(tmp_path / "a.zip", {"x": b"1"})))
+    reader = ArchiveReader(str(zip_values(tmp_path / "a.zip", {"x": b"1"})))
     (tmp_path / "x").write_bytes(b"")
     with pytest.raises(ResourceError, match="exists already"):
         write_plain(reader, str(tmp_path))
@@ -255,7 +232,7 @@ def test_a_file_in_the_way_is_named(tmp_path):
 
 @pytest.mark.parametrize("write", WAYS)
 def test_a_file_cut_off_after_it_was_opened_gives_an_error(tmp_path, write):
-    path = zipped(tmp_path / "a.zip", many(3, 300_000))
+    path = zip_values(tmp_path / "a.zip", many(3, 300_000))
     reader = ArchiveReader(str(path))
     assert len(reader.columns) == 3
     os.truncate(path, 400_000)

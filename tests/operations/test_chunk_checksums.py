@@ -96,6 +96,3 @@ def test_resume_takes_files_that_differ_in_this_alone(tmp_path, image, there, as
     assert (tmp_path / "a.ozx").read_bytes() == before
     with pytest.raises(UsageError, match="not the complete copy"):
         ozx.pack(copy, tmp_path / "a.ozx", **options | {"shards": "y=64,x=64"})
-
-
-# new images

@@ -11,12 +11,11 @@ import zarr
 from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from links import make_link
 from ome_zarr_models import open_ome_zarr
-from packed import pack_tree, sort_values, write_archive, zip_values
+from packed import pack_tree, sort_values, values_of, write_archive, zip_values
 from uris import ozx_uri
 from zarr.storage import ZipStore
 
 import ozx
-from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.plan import Change
 from ozx.operations import edit as module
@@ -41,11 +40,6 @@ def packed(tmp_path):
         return write_archive(tmp_path / f"{name}.ozx", sort_values(values))
 
     return pack
-
-
-def values_of(path):
-    reader = ArchiveReader(os.fspath(path))
-    return {name: reader.read(index) for index, name in enumerate(reader.columns.names())}
 
 
 def document(path, node=""):

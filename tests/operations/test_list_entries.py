@@ -3,11 +3,10 @@
 import subprocess
 import sys
 import time
-import zipfile
 
 import pytest
 from hierarchies import FIXTURES, tree
-from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+from packed import PROMISE, pack_tree, sort_values, write_archive
 
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sources.browsing import FileSource
@@ -15,24 +14,6 @@ from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.list_entries import list_entries
 
 IMAGE = FIXTURES / "image.ome.zarr"
-
-
-@pytest.mark.parametrize("deflated", [False, True])
-def test_entries_are_those_of_zipfile(tmp_path, deflated):
-    path = zip_values(tmp_path / "a.zip", tree(IMAGE), deflated=deflated)
-    with zipfile.ZipFile(path) as archive:
-        expected = [
-            (info.filename, info.file_size, info.CRC, "deflated" if deflated else "stored")
-            for info in archive.infolist()
-        ]
-    assert [(entry.key, entry.size, entry.crc32, entry.method) for entry in list_entries(path)] == expected
-
-
-def test_offsets_are_those_of_the_data(tmp_path):
-    path, values = pack_tree(IMAGE, tmp_path / "a.ozx"), tree(IMAGE)
-    data = path.read_bytes()
-    for entry in list_entries(path).to_dict()["entries"]:
-        assert data[entry["offset"] : entry["offset"] + entry["size"]] == values[entry["key"]]
 
 
 def test_a_listing_can_be_iterated_again(tmp_path):

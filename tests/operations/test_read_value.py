@@ -15,17 +15,6 @@ def read(path, key):
     return b"".join(read_value(path, key))
 
 
-def test_every_value_of_a_directory_and_of_its_archive(tmp_path, hierarchy):
-    path = pack_tree(hierarchy, tmp_path / "a.ozx")
-    for key, value in list(tree(hierarchy).items())[::5]:
-        assert read(hierarchy, key) == read(path, key) == value
-
-
-def test_compressed_values_are_inflated(tmp_path):
-    path = zip_values(tmp_path / "a.zip", tree(IMAGE), deflated=True)
-    assert read(path, "0/zarr.json") == tree(IMAGE)["0/zarr.json"]
-
-
 def test_large_values_come_in_blocks(tmp_path):
     value = bytes(range(256)) * 20_000
     path = write_archive(tmp_path / "a.ozx", {"key": value})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cases.archive_builder import ArchiveBuilder, array, group
+from packed import values_of
 
 from ozx.archive.reader import ArchiveReader
 from ozx.operations.recover import recover
@@ -31,8 +32,7 @@ def attempt(tmp_path):
         broken, out = tmp_path / "broken.ozx", tmp_path / "out.ozx"
         broken.write_bytes(data)
         result = recover(broken, out, force=True, sync=False)
-        reader = ArchiveReader(os.fspath(out))
-        return result, {name: reader.read(index) for index, name in enumerate(reader.columns.names())}
+        return result, values_of(out)
 
     return attempt
 

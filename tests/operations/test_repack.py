@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
@@ -54,21 +53,6 @@ def copy(tmp_path, image):
 
 
 # layouts
-
-
-def test_what_is_no_chunk_stays_beside_the_chunks(tmp_path, copy):
-    for key in ("0/notes.txt", "0/c/readme", "0/zz/last", "OME/METADATA.ome.xml"):
-        (copy / key).parent.mkdir(exist_ok=True)
-        (copy / key).write_bytes(key.encode())
-    repack(copy, tmp_path / "a.ozx", shards="auto")
-    with zipfile.ZipFile(tmp_path / "a.ozx") as archive:
-        names = archive.namelist()
-        for key in ("0/notes.txt", "0/c/readme", "0/zz/last", "OME/METADATA.ome.xml"):
-            assert archive.read(key) == key.encode()
-    data = [name for name in names if not name.endswith("zarr.json")]
-    from ozx.hierarchy.entry_order import hierarchy_order  # noqa: PLC0415
-
-    assert data == sorted(data, key=hierarchy_order)
 
 
 def test_chunks_outside_of_the_array_are_left_out_and_named(tmp_path, copy):

@@ -5,18 +5,12 @@ import zipfile
 
 import pytest
 from hierarchies import tree
+from packed import zip_values
 from uris import ozx_uri
 
 import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.operations.unpack import default_directory, unpack
-
-
-def zipped(path, values, **options):
-    with zipfile.ZipFile(path, "w", **options) as archive:
-        for name, data in values.items():
-            archive.writestr(name, data)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -35,14 +29,14 @@ def test_the_default_name(path, expected):
 
 
 def test_entries_that_only_name_folders_are_left_out_with_a_note(tmp_path):
-    path = zipped(tmp_path / "a.zip", {"a/": b"", "a/b": b"1", "empty/": b""})
+    path = zip_values(tmp_path / "a.zip", {"a/": b"", "a/b": b"1", "empty/": b""})
     result = unpack(path)
     assert tree(result.path) == {"a/b": b"1"}
     assert any("2 entries for folders" in note for note in result.notes)
 
 
 def test_an_existing_directory_stays_unless_forced(tmp_path):
-    path = zipped(tmp_path / "a.zip", {"new": b"1"})
+    path = zip_values(tmp_path / "a.zip", {"new": b"1"})
     out = tmp_path / "out"
     out.mkdir()
     (out / "old").write_bytes(b"old")
@@ -60,21 +54,21 @@ def test_an_existing_directory_stays_unless_forced(tmp_path):
 
 def test_a_directory_that_holds_the_archive_is_not_replaced(tmp_path):
     (tmp_path / "out").mkdir()
-    path = zipped(tmp_path / "out" / "a.zip", {"new": b"1"})
+    path = zip_values(tmp_path / "out" / "a.zip", {"new": b"1"})
     with pytest.raises(UsageError, match=r"contains the source .* and cannot be replaced"):
         unpack(path, tmp_path / "out", force=True, replace_folder=True)
     assert path.exists()
 
 
 def test_a_file_is_not_replaced_by_a_directory(tmp_path):
-    path = zipped(tmp_path / "a.zip", {"new": b"1"})
+    path = zip_values(tmp_path / "a.zip", {"new": b"1"})
     with pytest.raises(UsageError):
         unpack(path, path, force=True)
     assert zipfile.is_zipfile(path)
 
 
 def test_what_is_in_the_way_is_named_and_not_the_archive(tmp_path):
-    path = zipped(tmp_path / "a.zip", {"new": b"1"})
+    path = zip_values(tmp_path / "a.zip", {"new": b"1"})
     (tmp_path / "out").write_bytes(b"mine")
     with pytest.raises(UsageError, match=r"out: expected a directory to replace; found a file$"):
         unpack(path, tmp_path / "out", force=True)
@@ -84,7 +78,7 @@ def test_what_is_in_the_way_is_named_and_not_the_archive(tmp_path):
 @pytest.mark.parametrize("force", [True, False])
 def test_an_empty_name_is_not_taken_for_the_root(tmp_path, monkeypatch, force):
     monkeypatch.chdir(tmp_path)
-    zipped(tmp_path / "a.zip", {"new": b"1"})
+    zip_values(tmp_path / "a.zip", {"new": b"1"})
     for arguments in (("a.zip", ""), ("", "out")):
         with pytest.raises(UsageError, match="got an empty string"):
             unpack(*arguments, force=force)
@@ -127,26 +121,6 @@ def test_what_deflates_well_but_is_small_is_no_bomb(tmp_path):
     assert unpack(bomb(tmp_path / "a.zip", 60 << 20)).bytes == 60 << 20
 
 
-def test_what_windows_explorer_made_is_unpacked(tmp_path):
-    """Bit 11 left out, data descriptors, folders as entries: as programs write that were not made for this."""
-    path = tmp_path / "a.zip"
-    with open(path, "wb") as file:
-
-        class Pipe:
-            """Cannot seek: zipfile writes data descriptors."""
-
-            def write(self, data):
-                return file.write(data)
-
-            def flush(self):
-                file.flush()
-
-        with zipfile.ZipFile(Pipe(), "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("folder/", b"")
-            archive.writestr("folder/value", b"v" * 1000)
-    assert tree(unpack(path).path) == {"folder/value": b"v" * 1000}
-
-
 @pytest.mark.parametrize("node", ["labels", "labels/cells", "labels/cells/0"])
 def test_a_node_becomes_the_root_of_a_directory(image, tmp_path, node):
     path = ozx.pack(image, tmp_path / "a.ozx", sync=False).path
@@ -169,6 +143,6 @@ def test_a_node_whose_names_repeat(tmp_path):
         f"a/a/{key}": value for key, value in below.items()
     }
     # An entry for a folder beside the node is nobody's business here.
-    path = zipped(tmp_path / "a.zip", values | {"empty/": b""}, compression=zipfile.ZIP_DEFLATED)
+    path = zip_values(tmp_path / "a.zip", values | {"empty/": b""}, deflated=True)
     result = unpack(f"{path}|zip:a/a", tmp_path / "out")
     assert (tree(result.path), result.notes) == (below, ())

@@ -1,12 +1,11 @@
 """unpack to a URL: objects, zarr.json at the root last, and nothing left after an error."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
-from hierarchies import FIXTURES, make_image
+from hierarchies import FIXTURES, make_image, tree
 
 import ozx
 from ozx.archive.remote.new_objects import NewObjects
@@ -16,11 +15,6 @@ from ozx.errors import FormatError, ResourceError, UsageError
 IMAGE = FIXTURES / "image.ome.zarr"
 
 pytestmark = pytest.mark.ci
-
-
-def files(folder):
-    found = [os.path.join(path, name) for path, _, names in os.walk(folder) for name in names]
-    return {os.path.relpath(path, folder).replace(os.sep, "/"): Path(path).read_bytes() for path in found}
 
 
 def objects(store, prefix):
@@ -41,7 +35,7 @@ def test_an_archive_becomes_objects(bucket, monkeypatch):  # noqa: F811
     result = ozx.unpack("a.ozx", url + "/")
     ozx.unpack("a.ozx", "local")
     assert (result.path, result.entries, result.notes) == (url, 71, ())
-    assert objects(bucket, "a/b.ome.zarr/") == files("local")
+    assert objects(bucket, "a/b.ome.zarr/") == tree("local")
     assert written[-1] == "zarr.json"
     assert ozx.validate(url, level="data").valid
     with pytest.raises(UsageError, match="expected no objects below the URL; found 71"):
@@ -49,10 +43,10 @@ def test_an_archive_becomes_objects(bucket, monkeypatch):  # noqa: F811
     ozx.pack(FIXTURES / "plate.ome.zarr", "plate.ozx")
     assert ozx.unpack("plate.ozx", url, force=True).notes == (f"71 objects were replaced or removed below {url}",)
     ozx.unpack("plate.ozx", "plate")
-    assert objects(bucket, "a/b.ome.zarr/") == files("plate")
+    assert objects(bucket, "a/b.ome.zarr/") == tree("plate")
     ozx.unpack("a.ozx|zip:labels/cells/", f"{bucket.url}/cells.ome.zarr")
     ozx.unpack("a.ozx|zip:labels/cells/", "cells")
-    assert objects(bucket, "cells.ome.zarr/") == files("cells")
+    assert objects(bucket, "cells.ome.zarr/") == tree("cells")
 
 
 def test_a_large_value_goes_in_parts(bucket, tmp_path):  # noqa: F811
@@ -61,14 +55,14 @@ def test_a_large_value_goes_in_parts(bucket, tmp_path):  # noqa: F811
     ozx.pack(large, "a.ozx")
     ozx.unpack("a.ozx", f"{bucket.url}/a")
     assert bucket.get("a/0/c/0/0") == chunk
-    assert objects(bucket, "a/") == files(large)
+    assert objects(bucket, "a/") == tree(large)
 
 
 def test_from_a_url_to_a_url(bucket):  # noqa: F811
     ozx.pack(IMAGE, f"{bucket.url}/a.ozx")
     assert run(["unpack", f"{bucket.url}/a.ozx", "--out-dir", bucket.url]) == 0
     ozx.unpack(f"{bucket.url}/a.ozx", "local")
-    assert objects(bucket, "a.ome.zarr/") == files("local")
+    assert objects(bucket, "a.ome.zarr/") == tree("local")
 
 
 def test_an_error_leaves_nothing(bucket):  # noqa: F811
@@ -93,7 +87,7 @@ def test_what_a_killed_run_left_is_replaced_on_demand(bucket):  # noqa: F811
     assert bucket.keys() == ["a/0/zarr.json", "a/notes.txt"]
     ozx.unpack("a.ozx", f"{bucket.url}/a", replace_folder=True)
     ozx.unpack("a.ozx", "local")
-    assert objects(bucket, "a/") == files("local")
+    assert objects(bucket, "a/") == tree("local")
 
 
 def test_an_object_that_another_program_makes_meanwhile_stays(bucket):  # noqa: F811

@@ -52,13 +52,6 @@ class TestOutputs:
         with open("local.ozx", "rb") as file:
             assert bucket.get("a.ozx") == file.read()
 
-    def test_repack_and_extract(self, bucket):  # noqa: F811
-        ozx.pack(FIXTURES / "plate.ome.zarr", f"{bucket.url}/plate.ozx")
-        ozx.repack(f"{bucket.url}/plate.ozx", f"{bucket.url}/sharded.ozx", shards="auto", verify=True)
-        ozx.extract(f"{bucket.url}/plate.ozx", f"{bucket.url}/well.ozx", node="B/2")
-        for name in ("sharded", "well"):
-            assert ozx.validate(f"{bucket.url}/{name}.ozx", level="data").valid
-
     def test_new_images(self, bucket, tmp_path, monkeypatch):  # noqa: F811
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         pixels = np.arange(4096, dtype="uint16").reshape(64, 64)

@@ -198,13 +198,7 @@ def describe_failure_of(
 
 
 def hint_with_folder(hint: str, folder: str) -> str:
-    """Return `hint`; if it ends in a command for the files of a folder, add the option to write into `folder`.
-
-    Examples
-    --------
-    >>> hint_with_folder("Run: ozx import raw/*.tif", "imported")
-    'Run: ozx import raw/*.tif --out-dir imported'
-    """
+    """Return `hint`; if it ends in a command for the files of a folder, add the option to write into `folder`."""
     return f"{hint} --out-dir {quote(printable_location(folder))}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
 
 

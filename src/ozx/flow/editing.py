@@ -7,11 +7,8 @@ from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.wrong_sources import refuse_images
 from ozx.hierarchy.edit.plan import EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.keys import DRAW_AGAIN, THUMBNAIL
+from ozx.hierarchy.keys import DRAW_AGAIN, ORIGINAL_METADATA, THUMBNAIL
 from ozx.hierarchy.nodes import NodeCollector
-
-# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, copied by converters.
-_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:
@@ -37,8 +34,8 @@ def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan
     plan = edit_hierarchy(nodes, read, edits, node)
     root, notes = nodes.get(""), list(plan.notes)
     is_converted = root is not None and root.ome is not None and root.ome.layout is not None
-    if plan.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
-        notes.append(f"{_ORIGINAL_METADATA} is kept: it still describes the original file")
+    if plan.new and is_converted and view.find(ORIGINAL_METADATA) is not None:
+        notes.append(f"{ORIGINAL_METADATA} is kept: it still describes the original file")
     if any(difference.is_visible for difference in plan.differences) and view.find(THUMBNAIL) is not None:
         notes.append(f"{THUMBNAIL} is kept: it still shows the old colors; {DRAW_AGAIN}")
     return plan, tuple(notes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ozx.archive.directory import ends_archive
 from ozx.archive.positional_reading import open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
 
@@ -77,33 +78,6 @@ class BytesPart:
     def span(self, offset: int, length: int) -> BytesPart:
         """Return the range of `length` bytes from `offset`."""
         return BytesPart(self.data[offset : offset + length])
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """A whole file as a part; the file must not change while it is read."""
-
-    path: str
-    length: int
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the file's bytes."""
-        descriptor = open_for_reading(self.path)
-        try:
-            before = status_of(descriptor, self.path)
-            remaining = self.length
-            while data := os.read(descriptor, _BLOCK):
-                remaining -= len(data)
-                if remaining < 0:
-                    break
-                yield data
-            if remaining or before != status_of(descriptor, self.path):
-                raise changed(self.path)
-        except OSError as error:
-            name_error(error, self.path)
-            raise
-        finally:
-            os.close(descriptor)
 
 
 class FileSpan(NamedTuple):
@@ -255,6 +229,19 @@ def fill_from_blocks(part: Part, *views: memoryview) -> None:
     if found != (wanted := sum(map(len, views))):
         message = f"expected a value of {wanted:,} bytes, got {found:,}"
         raise FormatError(message, rule="zip/changed", hint=CHANGED_HINT)
+
+
+def check_no_archive(
+    tail: bytes, name: str, path: str, hint: str = "Move it out of the directory, then pack again."
+) -> None:
+    """Raise `FormatError` (``rfc9/not-embedded``) if a value that begins like an archive also ends like an archive.
+
+    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
+    begin with the signature of a local file header by chance, but does not also end in an end record.
+    """
+    if ends_archive(tail):
+        message = f"{name} is a ZIP archive inside the hierarchy, which RFC-9 forbids"
+        raise FormatError(message, path=path, rule="rfc9/not-embedded", hint=hint)
 
 
 def status_of(descriptor: int, path: str) -> tuple[int, int]:

@@ -16,9 +16,9 @@ from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
 from ozx.flow.workers import Workers
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.reading import as_object, as_text, parse_document
+from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.ome.versions import is_known
+from ozx.hierarchy.ome.versions import is_known, version_of
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Plan:
             root = parse_document(self.metadata[METADATA], METADATA)
         except FormatError:
             return ""
-        return as_text(as_object(as_object(root.get("attributes")).get("ome")).get("version")) or ""
+        return version_of(root) or ""
 
     def all_notes(self) -> list[str]:
         """Return each note once, and a warning about metadata of an unknown OME-Zarr version."""

@@ -16,6 +16,10 @@ LEGACY_METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata")
 THUMBNAIL = "Thumbnails/thumbnail.png"
 DRAW_AGAIN = "ozx repack FILE NEW.ozx --thumbnail draws it again"
 
+#: OME-Zarr 0.5, "bioformats2raw.layout": metadata of the original file, copied by the converter. It is the only file
+#: outside of nodes that the specification names.
+ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
 
 def is_metadata_key(key: str) -> bool:
     """Return whether `key` is a metadata key of Zarr v3: its last component is ``zarr.json``."""

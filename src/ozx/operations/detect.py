@@ -100,16 +100,12 @@ def _is_ozx_archive(source: ByteSource) -> bool:
         claims = parse_comment(end.comment).version is not None
         if end.directory_offset < tail or end.is_wrapped:
             return claims or _begins_with_root(window.load(0, _LOOK))
-        header = _find_root(window, end)
+        header = next((header for header in iter_headers(window, end) if header.name == _ROOT), None)
         if header is None or claims:
             return header is not None
         return _has_ome(_load_value(window, tail, header, end))
     except OzxError:  # broken in any way: not readable as an OME-Zarr zip file
         return False
-
-
-def _find_root(window: _Window, end: EndOfDirectory) -> CentralHeader | None:
-    return next((header for header in iter_headers(window, end) if header.name == _ROOT), None)
 
 
 def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDirectory) -> bytes:

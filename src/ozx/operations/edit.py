@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -169,13 +170,11 @@ def edit(
 def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
     """Apply `edits`, which are already checked, to a local file; see `edit`."""
     file = location.path
-    source = FileSource(file)
     try:
-        plan, notes = plan_edit(ArchiveView(source), edits, location.node)
+        with closing(FileSource(file)) as source:
+            plan, notes = plan_edit(ArchiveView(source), edits, location.node)
     except (FormatError, UnsupportedError, UsageError) as error:
         raise error.at(file) from None
-    finally:
-        source.close()
     if plan.without_unit:
         notes = (*notes, unit_note(plan.without_unit, file))
     is_written = bool(plan.new) and not dry_run
@@ -207,13 +206,10 @@ def _renew_manifest(path: str, manifest: bytes, *, sync: bool) -> None:
     """Write the manifest of an edited file again, with the digests of its metadata as they are stored now."""
     from ozx.archive.reader import ArchiveReader  # noqa: PLC0415 (numpy)
 
-    source = FileSource(path)
-    try:
+    with closing(FileSource(path)) as source:
         reader = ArchiveReader(source)
         keys = filter(is_metadata_key, parse_manifest(manifest, path))
         values = {key: reader.read(index) for key in keys if (index := reader.find(key)) is not None}
-    finally:
-        source.close()
     write_small(path + MANIFEST_ENDING, renewed_manifest(manifest, values), sync=sync)
 
 
@@ -229,8 +225,7 @@ def _edit_object(
     from ozx.flow.sinks.edited_object import check_can_copy, plan_replacement  # noqa: PLC0415 (numpy)
 
     check_can_copy(location.path)
-    source = open_remote(location.path)
-    try:
+    with closing(open_remote(location.path)) as source:
         try:
             plan, notes = plan_edit(ArchiveView(source), edits, location.node)
         except (FormatError, UnsupportedError, UsageError) as error:
@@ -244,8 +239,6 @@ def _edit_object(
             return result
         planned.apply()
         return replace(result, written=True)
-    finally:
-        source.close()
 
 
 def _write(path: str, plan: EditPlan, *, sync: bool) -> None:

@@ -11,11 +11,12 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.read_ahead import spans_of
-from ozx.flow.repair.hierarchy import RepairedSource, open_repaired
+from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import archive_size, parse_size
-from ozx.flow.sinks.output import check_output, check_output_place, new_output
-from ozx.flow.sinks.target import check_name, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, new_output
+from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.json.reading import plain_json
@@ -266,7 +267,7 @@ def _predict(
 
 
 def _check_target(source: str, target: str, *, force: bool) -> None:
-    check_output_place(source, target)
+    check_place(source, target)
     if target.endswith(("/", os.sep, ".zarr")):
         raise UsageError(
             f"expected the name of a file to make, such as part.ozx; got {target}",

@@ -15,8 +15,8 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
-from ozx.flow.sinks.target import check_name, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, output_exists, spooled_output
+from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
@@ -385,7 +385,7 @@ def _default_output(source: str, out_dir: str | None = None) -> str:
 
 def _import_one(source: str, target: str, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
     check_is_tiff_file(source)
-    check_output_place(source, target)
+    check_place(source, target)
     with open_tiff(source, order.tiff) as found:
         result = ImportResult(source, target, "imported", found.count)
         first = claims.first(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -115,23 +115,11 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
-    options = PackOptions(
-        force,
-        verify or remove_source,
-        remove_source,
-        drop_attributes,
-        checksum,
-        resume,
-        thumbnail,
-        manifest,
-        sync,
-        *layout,
-    )
+    options = _options(locals())  # at the start, while the arguments are the only locals
     target = None if out is None else given_output(out, remote=True)
     check_name(target or "", "an .ozx file")
     root = _root(source)
-    return pack_one(root, given_output(_default_output(root)) if target is None else target, options, progress)
+    return pack_one(options, root, given_output(_default_output(root)) if target is None else target, progress)
 
 
 @resource_errors()
@@ -205,19 +193,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     >>> pack_many([("cells.ome.zarr", "first.ozx"), ("cells.ome.zarr/labels", "second.ozx")]).results[0].path
     'first.ozx'
     """
-    layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
-    options = PackOptions(
-        force,
-        verify or remove_source,
-        remove_source,
-        drop_attributes,
-        checksum,
-        resume,
-        thumbnail,
-        manifest,
-        sync,
-        *layout,
-    )
+    options = _options(locals())  # at the start, while the arguments are the only locals
     check_is_list(sources, "ozx.pack")
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     roots, targets = [], []
@@ -235,7 +211,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         check_room(pairs)
     is_told: dict[str, Any] = {"what": "sources", "progress": progress, "on_result": on_result}
     is_told |= {"executor": executor, "again": partial(_pack_again, options)}
-    return PackManyResult(run_batch(partial(_pack_with, options), _failure, pairs, jobs=jobs, **is_told))
+    return PackManyResult(run_batch(partial(pack_one, options), _failure, pairs, jobs=jobs, **is_told))
 
 
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
@@ -243,13 +219,17 @@ def _failure(root: str, target: str, error: OzxError) -> PackResult:
     return PackResult(source, target, "failed", error=describe_failure_of(source, target, error, can_resume=True))
 
 
-def _pack_with(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
-    return pack_one(root, target, options, progress)
+def _options(arguments: Mapping[str, Any]) -> PackOptions:
+    """Return the options among the arguments of `pack` or `pack_many`."""
+    names = [option.name for option in fields(PackOptions)]
+    options = {name: arguments[name] for name in names if name in arguments}
+    options["verify"] = arguments["verify"] or arguments["remove_source"]
+    return PackOptions(**options, version=VersionChoice(arguments["ome_version"], arguments["drop_transformations"]))
 
 
 def _pack_again(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
     """Pack a source as a task of a cluster; if the cluster repeats the task, accept the output of its first run."""
-    return replace(pack_one(root, target, replace(options, resume=True), progress), status="packed")
+    return replace(pack_one(replace(options, resume=True), root, target, progress), status="packed")
 
 
 def _default_output(root: str, folder: str | None = None) -> str:

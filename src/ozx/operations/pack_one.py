@@ -16,8 +16,8 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import as_absolute, check_output, check_output_place, new_output, output_exists
-from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
+from ozx.flow.sinks.output import as_absolute, check_output, new_output, output_exists
+from ozx.flow.sinks.target import check_place, entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
@@ -180,7 +180,7 @@ class _Run:
         check_archive(archive, plan, self.workers, self.progress)
 
 
-def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
+def pack_one(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
     """Pack one source; see `ozx.operations.pack.pack`."""
     location = Location(root)
     if location.is_remote and not os.path.lexists(root):
@@ -198,7 +198,7 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
 def _pack_directory(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
     """Pack a local directory."""
     check_is_directory(root)
-    check_output_place(root, target)
+    check_place(root, target)
     is_uploaded = Location(target).is_remote
     if is_uploaded and options.remove_source:
         raise UsageError(
@@ -230,7 +230,7 @@ def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress
         raise UsageError(
             "a source at a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
         )
-    check_output_place(target, target)
+    check_place(target, target)
     source = list_remote_directory(url)
     refuse_folder_of_images(source.listing)
     result = PackResult(name, target, "packed", left_out=tuple(source.listing.left_out), notes=source.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, count_losses,
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
@@ -42,51 +42,7 @@ from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
 from ozx.validation.container.rfc9 import check_surroundings
 
-# Temporary local copies of remote files, for operations that read a whole file in any order.
-
 _BLOCK = 8 << 20
-
-
-class _Copy(FileSource):
-    """A local copy of a file; messages show the name of the original."""
-
-    def __init__(self, path: str, name: str) -> None:
-        super().__init__(path)
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The URL of the original, without a query."""
-        return self._name
-
-
-@contextmanager
-def copied(url: str, progress: Progress) -> Iterator[FileSource]:
-    """Yield a temporary copy of the file at a URL, and remove the copy after the ``with`` block.
-
-    The copy lies in the folder for temporary files (``TMPDIR``).
-    """
-    source = open_remote(url)
-    descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")
-    try:
-        with open(descriptor, "wb") as file:
-            size = source.size()
-
-            def read(start: int) -> bytes:
-                return read_exactly(source, start, min(_BLOCK, size - start), "the file")
-
-            for data in in_order(read, range(0, size, _BLOCK)):
-                progress.advance(file.write(data))
-        copy = _Copy(path, source.name)
-        try:
-            yield copy
-        finally:
-            copy.close()
-    finally:
-        source.close()
-        os.unlink(path)
-
-
 # The most keys that a result lists; their total number is always given.
 _MOST_LISTED = 1000
 _ENCRYPTED = "it is encrypted"
@@ -216,44 +172,70 @@ def recover(
     if location.node:
         raise UsageError("expected a damaged file; found the URI of a node in a file", path=file)
     _check_places(location.path, target, force=force)
-    if location.is_remote:
-        progress.start(os.path.basename(target), None)
-        with copied(location.path, progress) as copy:
-            progress.stop()
-            return _recover(copy, file, target, force=force, keep_unproven=keep_unproven, sync=sync, progress=progress)
-    source = FileSource(file)
-    return _recover(source, file, target, force=force, keep_unproven=keep_unproven, sync=sync, progress=progress)
-
-
-def _recover(
-    source: FileSource, file: str, target: str, *, force: bool, keep_unproven: bool, sync: bool, progress: Progress
-) -> RecoverResult:
     try:
-        size = source.size()
-        _check_not_written(source)
-        progress = begin_phase(progress, os.path.basename(target), 2 * size)
-        evidence = _find(source, progress)
-        # An unfinished file was written by ozx, with the right names.
-        repairs = () if is_partial(file) else repair_found_names(evidence)
-        found = salvage(source, evidence, is_ordered=not is_partial(file))
-        _check_usable(found, file)
-        salvage_chunks(source, found, keep_unproven=keep_unproven)
-        with (
-            _waiting(source, found) as (waiting, count),
-            replacing_file(target, force=force, sync=sync) as new,
-            working() as workers,
-        ):
-            plan = plan_salvage(source, found, waiting)
-            entries, length = write_archive(plan, new.descriptor, workers, progress)
-            source.check_unchanged()
+        with _opened(location, target, progress) as source:
+            size = source.size()
+            _check_not_written(source)
+            progress = begin_phase(progress, os.path.basename(target), 2 * size)
+            evidence = _find(source, progress)
+            # An unfinished file was written by ozx, with the right names.
+            repairs = () if is_partial(file) else repair_found_names(evidence)
+            found = salvage(source, evidence, is_ordered=not is_partial(file))
+            _check_usable(found, file)
+            salvage_chunks(source, found, keep_unproven=keep_unproven)
+            with (
+                _waiting(source, found) as (waiting, count),
+                replacing_file(target, force=force, sync=sync) as new,
+                working() as workers,
+            ):
+                plan = plan_salvage(source, found, waiting)
+                written = write_archive(plan, new.descriptor, workers, progress)
+                source.check_unchanged()
         progress.stop()
     except OzxError as error:
         raise error.at(file) from None
+    taken = [f"{count:,} chunks of unfinished shards were taken from {chunks_of(file)}"] if count else []
+    restored = [entry.key for entry in waiting]
+    return _result(file, target, found, restored, written, (*repairs, *taken, *swept_notes(new.swept)))
+
+
+class _Copy(FileSource):
+    """A local copy of a remote file; messages show the URL of the original, without a query."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(path)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+
+@contextmanager
+def _opened(location: Location, target: str, progress: Progress) -> Iterator[FileSource]:
+    """Yield the damaged file; for a URL, a temporary copy in the folder for temporary files (``TMPDIR``)."""
+    if not location.is_remote:
+        with closing(FileSource(location.path)) as local:
+            yield local
+        return
+    progress.start(os.path.basename(target), None)
+    source = open_remote(location.path)
+    descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")
+    try:
+        with open(descriptor, "wb") as file:
+            size = source.size()
+
+            def read(start: int) -> bytes:
+                return read_exactly(source, start, min(_BLOCK, size - start), "the file")
+
+            for data in in_order(read, range(0, size, _BLOCK)):
+                progress.advance(file.write(data))
+        progress.stop()
+        with closing(_Copy(path, source.name)) as copy:
+            yield copy
     finally:
         source.close()
-    notes = (*repairs, *_waiting_notes(count, chunks_of(file)), *swept_notes(new.swept))
-    restored = [entry.key for entry in waiting]
-    return _result(file, target, found, restored, (entries, length), notes)
+        os.unlink(path)
 
 
 def _check_places(file: str, target: str, *, force: bool) -> None:
@@ -292,16 +274,8 @@ def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], 
             return None
         return parse_metadata(key, b"".join(iter_found_value(source, found.entry(taken[key]))))
 
-    chunks = FileSource(path)
-    try:
+    with closing(FileSource(path)) as chunks:
         yield waiting_values(chunks, document, {*taken, *found.rebuilt})
-    finally:
-        chunks.close()
-
-
-def _waiting_notes(count: int, path: str) -> Iterator[str]:
-    if count:
-        yield f"{count:,} chunks of unfinished shards were taken from {path}"
 
 
 def _find(source: ByteSource, progress: Progress) -> Evidence:

@@ -23,8 +23,8 @@ from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.directory import write_directory
-from ozx.flow.sinks.output import check_output, check_output_place, new_output
-from ozx.flow.sinks.target import check_name, check_outside, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, new_output
+from ozx.flow.sinks.target import check_name, check_outside, check_place, name_notes, swept_notes
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
@@ -201,7 +201,7 @@ def repack(
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
-    check_output_place(os.fspath(source), target)
+    check_place(os.fspath(source), target)
     if is_directory:
         _check_directory(source, target, force=force, replace_folder=replace_folder, verify=verify)
     else:

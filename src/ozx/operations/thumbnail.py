@@ -155,7 +155,11 @@ def thumbnail(
         raise error.at(printable_location(path)) from None
     is_jpeg = target.lower().endswith(_JPEG)
     data = encode_jpeg(drawn.pixels) if is_jpeg else encode_png(drawn.pixels, texts)
-    _write(target, data, is_private=cache, force=force or cache)
+    if cache:
+        make_cache_folder(target)
+    # Pictures in the cache need no sync, because lost ones are made again; only the user may read them, because the
+    # source may be private.
+    write_small(target, data, sync=not cache, force=force or cache, mode=0o600 if cache else None)
     height, width = drawn.pixels.shape[:2]
     return ThumbnailResult(given, target, width, height, drawn.image, drawn.level, drawn.notes)
 
@@ -191,11 +195,3 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
     status = os.stat(location.path)
     uri = file_uri(location.path)
     return cache_path(uri, size), cache_texts(uri, status)
-
-
-def _write(target: str, data: bytes, *, is_private: bool, force: bool) -> None:
-    if is_private:
-        make_cache_folder(target)
-    # Pictures in the cache need no sync, because lost ones are made again; only the user may read them, because the
-    # source may be private.
-    write_small(target, data, sync=not is_private, force=force, mode=0o600 if is_private else None)

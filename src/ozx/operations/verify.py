@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.urls import split_url
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.errors import FormatError, ResourceError, UsageError, raise_error, resource_errors
@@ -18,7 +17,7 @@ from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
-from ozx.flow.sinks.output import open_output, output_exists
+from ozx.flow.sinks.output import opened_output, output_exists
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
@@ -94,35 +93,27 @@ def _beside(path: str, ending: str) -> str:
 def _exists(path: str) -> bool:
     if not Location(path).is_remote:
         return os.path.exists(path)
-    source = open_remote(path)
     try:
-        source.size()
+        with opened_output(path) as source:
+            source.size()
     except ResourceError as error:
         if error.errno != errno.ENOENT:
             raise
         return False
-    finally:
-        source.close()
     return True
 
 
 def _read(path: str) -> bytes:
-    source = open_output(path)
-    try:
+    with opened_output(path) as source:
         return source.read_at(0, source.size())
-    finally:
-        source.close()
 
 
 def _manifest_inside(path: str) -> bytes | None:
     """Return the manifest that an archive contains, or None."""
-    source = open_output(path)
-    try:
+    with opened_output(path) as source:
         reader = ArchiveReader(source)
         index = reader.find(MANIFEST_KEY)
         return None if index is None else reader.read(index)
-    finally:
-        source.close()
 
 
 def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, raise_error
-from ozx.flow.entry import status_of
+from ozx.flow.entry import FileSpan
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
 from ozx.flow.sources.source import StoredValues
@@ -156,7 +156,7 @@ def _check_contents(listing: Listing, known: set[str]) -> Iterator[Finding]:
         descriptor = open_for_reading(path)
         try:
             if os.read(descriptor, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
-                check_not_embedded(descriptor, path, status_of(descriptor, path)[0])
+                check_not_embedded(FileSpan.of_file(path))
         except FormatError as error:
             yield finding_from_error(error, entry=key)
         finally:

@@ -5,17 +5,13 @@ import os
 
 import numpy as np
 import pytest
-import zarr
 from resharding import (
     directory_source,
-    reshard_to_directory,
     resharded,
-    same,
     stored_chunks,
-    values,
     write_array,
 )
-from zarr.codecs import BytesCodec, ShardingCodec, ZstdCodec
+from zarr.codecs import BytesCodec, ShardingCodec
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks import reshard
@@ -29,16 +25,6 @@ def pixels(*shape, dtype="<u2"):
 
 
 LITTLE = BytesCodec(endian="little")
-
-
-@pytest.mark.ci
-def test_zarrs_reads_it(tmp_path):
-    pytest.importorskip("zarrs")
-    data = pixels(20, 21)
-    write_array(tmp_path / "a", data, (3, 4), compressors=ZstdCodec())
-    target = reshard_to_directory(directory_source(tmp_path / "a"), tmp_path / "b", (12, 8))
-    with zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"}):
-        assert same(values(target), data)
 
 
 def test_a_chunk_without_bytes_stops_everything(tmp_path):

@@ -6,12 +6,19 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.entry import read_part
 
 
+@pytest.fixture(autouse=True)
+def no_memory(monkeypatch):
+    monkeypatch.setattr("ozx.flow.chunks.spool._IN_MEMORY", 0)
+
+
 def test_threads_read_at_the_same_time():
-    spool = Spool(0)
+    spool = Spool()
     values = [bytes([number]) * 3000 for number in range(64)]
     parts = [spool.add(value) for value in values]
     with ThreadPoolExecutor(8) as pool:
@@ -26,7 +33,7 @@ def open_below(folder):
 
 def test_the_file_goes_with_the_last_part(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    part = Spool(0).add(b"still there")
+    part = Spool().add(b"still there")
     assert open_below(tmp_path) or sys.platform != "linux"
     assert read_part(part) == b"still there"
     del part

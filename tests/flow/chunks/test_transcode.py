@@ -22,8 +22,8 @@ from zarr.core.dtype import VariableLengthBytes
 from ozx.codecs import bounded_arrays, chunk_codecs
 from ozx.codecs.chunk_codecs import ChunkCodec
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.transcode import iter_transcoded
+from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
 
 RANDOM = np.random.default_rng(11)
@@ -218,7 +218,7 @@ def test_legal_documents_that_zarr_refuses():
 def test_documents_of_different_arrays():
     stored, old, new = prepare(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
     with pytest.raises(UsageError, match="the same array"):
-        iter_transcoded(stored, old, {**new, "shape": [8, 9]}, "")
+        iter_transcoded(stored, old, {**new, "shape": [8, 9]}, "", None)
 
 
 # Zarr v2 ----------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def test_codecs_of_zarr_v2_that_are_not_installed():
 def test_a_malformed_zarray():
     stored, old, new = prepare(write_v2(pixels(8, 8), chunks=(4, 4)))
     with pytest.raises(FormatError, match=r"expected a \.zarray; shape is missing"):
-        iter_transcoded(stored, old | {"shape": None}, new, "0")
+        iter_transcoded(stored, old | {"shape": None}, new, "0", None)
 
 
 # Damage -----------------------------------------------------------------------------------------------
@@ -349,16 +349,7 @@ def test_time_that_cannot_be_taken_out():
     check(values, chunks=(8, 8), codec=ZSTD)
 
 
-# Sources ----------------------------------------------------------------------------------------------
-
-
-def test_a_shard_that_waits_in_a_file(monkeypatch):
-    values = write_v3(pixels(40, 40), (10, 10))
-    options = {"chunks": (8, 8), "shards": (40, 40)}
-    expected = transcode(values, **options)
-    spool = module.Spool
-    monkeypatch.setattr(module, "Spool", lambda: spool(in_memory=1000))
-    assert transcode(values, **options) == expected
+# Memory -----------------------------------------------------------------------------------------------
 
 
 def high_water_mark():
@@ -385,7 +376,8 @@ def measure_memory(root):
 def transcoded_entries(root):
     document, _, stored = stored_chunks(directory_source(root))
     new = transcoded_document(document, chunks=(512, 512), codec=parse_codec_choice("zstd:1"), shards=(4096, 1024))
-    return iter_transcoded(stored, document, new, "0", jobs=2)
+    with working(2) as workers:
+        yield from iter_transcoded(stored, document, new, "0", workers)
 
 
 @pytest.mark.ci
@@ -395,14 +387,3 @@ def test_memory_is_bounded(tmp_path):
         size, growth = process.submit(measure_memory, tmp_path).result()
     assert size > 48 << 20
     assert growth < 100 << 20
-
-
-# Work in parallel -------------------------------------------------------------------------------------
-
-
-@pytest.mark.ci
-def test_processes_do_as_well_as_threads():
-    values = write_v3(pixels(64, 64), (8, 8), compressors=GzipCodec())
-    options = {"chunks": (16, 16), "shards": (32, 32)}
-    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
-        assert transcode(values, executor=executor, **options) == transcode(values, **options)

@@ -8,7 +8,6 @@ from ozx.flow.entry import read_part
 from ozx.flow.plans.subset import Subtree
 from ozx.flow.repair.hierarchy import open_repaired
 
-#: Nothing is transcoded.
 PLATE = FIXTURES / "plate.ome.zarr"
 
 
@@ -19,7 +18,6 @@ def test_a_subtree_is_a_source(tmp_path, node):
     with open_repaired(pack_tree(PLATE, tmp_path / "a.ozx")) as packed, open_repaired(PLATE) as directory:
         for source in (packed, directory):
             part = Subtree(source, node)
-            assert len(part) == len(values)
             assert list(part.iter_keys()) == list(sort_values(values))
             assert part.name == f"{source.name}/{node}".rstrip("/")
             assert {key: part.read(key) for key in part.iter_keys()} == values
@@ -30,4 +28,3 @@ def test_a_subtree_is_a_source(tmp_path, node):
                 assert read_part(part.part(key, 1, 2)) == value[1:3]
                 assert (part.entry(key).key, b"".join(part.entry(key).iter_blocks())) == (key, value)
             assert [read_part(found) for found in part.parts(list(values))] == list(values.values())
-            assert {part.crc32("zarr.json")} <= {None, packed.crc32(f"{prefix}zarr.json")}

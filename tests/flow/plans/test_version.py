@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from hierarchies import FIXTURES, make_image
+from packed import values_of
 
 import ozx
 from ozx.errors import UnsupportedError, UsageError
@@ -17,17 +18,12 @@ from ozx.hierarchy.keys import is_metadata_key
 NAMES = ("image", "plate", "series", "sharded")
 
 
-def values(path):
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def documents(path):
-    return {key: json.loads(value) for key, value in values(path).items() if is_metadata_key(key)}
+    return {key: json.loads(value) for key, value in values_of(path).items() if is_metadata_key(key)}
 
 
 def data(path):
-    return {key: value for key, value in values(path).items() if not is_metadata_key(key)}
+    return {key: value for key, value in values_of(path).items() if not is_metadata_key(key)}
 
 
 def without_inner_versions(found):

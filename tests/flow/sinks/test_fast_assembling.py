@@ -5,16 +5,14 @@ import os
 import threading
 import zipfile
 
-import numpy as np
 import pytest
 from cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 from counting_progress import CountingProgress
-from packed import pack_tree, zip_values
-from resharding import archive_source, directory_source, reshard_to_archive, write_array
+from resharding import archive_source
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan
+from ozx.flow.entry import BytesPart, Entry, FileSpan
 from ozx.flow.sinks import archive as archive_sink
 from ozx.flow.sinks import fast_assembling
 from ozx.flow.sources import archive as source_of_archive
@@ -78,14 +76,25 @@ def test_all_ways_give_the_same_sound_archive(tmp_path, write, sizes):
         assert archive.testzip() is None
 
 
+class Unspanned:
+    """A part of one block without spans, which may have another length than it says."""
+
+    def __init__(self, length, data):
+        self.length = length
+        self.data = data
+
+    def iter_blocks(self):
+        yield self.data
+
+
 @pytest.mark.parametrize("write", FAST)
 def test_parts_of_all_kinds(tmp_path, write):
     (span,) = make_files(tmp_path, [3 * PIECE + 1])
-    whole = FilePart(span.path, span.length)
+    whole = Unspanned(span.length, os.urandom(span.length))
     entries = [
         Entry("é/0", (BytesPart(b"abc"), span.span(5, 70), whole, BytesPart(bytes(PIECE + 5)))),
         Entry("é/1", (whole,)),
-        Entry("é/2", (BytesPart(b""), FilePart(span.path, span.length))),
+        Entry("é/2", (BytesPart(b""), whole)),
     ]
     plain = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
     assert archive_of(entries, tmp_path / "b.zip", write) == plain
@@ -159,35 +168,6 @@ def test_neighbours_too_long_for_one_read_are_read_one_by_one(tmp_path, monkeypa
     assert archive_of(entries, tmp_path / "b.zip", FAST[0].values[0]) == expected
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("shards", [(32, 32), (64, 128), None], ids=str)
-@pytest.mark.parametrize("kind", ["directory", "stored", "deflated"])
-def test_re_laid_arrays_are_the_same(tmp_path, shards, kind):
-    data = np.random.default_rng(1).integers(0, 1 << 16, (300, 500)).astype("u2")
-    write_array(tmp_path / "a", data, (16, 16), shards=(48, 64))
-
-    def source():
-        if kind == "directory":
-            return directory_source(tmp_path / "a")
-        pack_tree(tmp_path / "a", tmp_path / "stored.zip")
-        with zipfile.ZipFile(tmp_path / "stored.zip") as archive:
-            zip_values(tmp_path / "deflated.zip", {n: archive.read(n) for n in archive.namelist()}, deflated=True)
-        return archive_source(tmp_path / f"{kind}.zip")
-
-    reshard_to_archive(source(), tmp_path / "plain.zip", shards)
-    reshard_to_archive(source(), tmp_path / "fast.zip", shards, write=FAST[-1].values[0])
-    assert (tmp_path / "fast.zip").read_bytes() == (tmp_path / "plain.zip").read_bytes()
-
-
-def test_without_posix_calls_the_bytes_are_the_same(tmp_path, monkeypatch):
-    entries = [Entry(f"{n}", (part,)) for n, part in enumerate(make_files(tmp_path / "f", [5, BUFFER + 1, PIECE]))]
-    expected = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
-    for name in ("pread", "preadv", "readv", "pwrite", "pwritev"):
-        monkeypatch.delattr(os, name, raising=False)
-    assert not fast_assembling.is_available()
-    assert archive_of(entries, tmp_path / "b.zip", archive_sink.write_entries) == expected
-
-
 @pytest.mark.posix("needs mkfifo")
 @pytest.mark.parametrize("write", WAYS)
 @pytest.mark.parametrize("size", [100, 9 << 20])
@@ -213,23 +193,12 @@ def test_a_file_that_changed_since_it_was_looked_at_is_refused(tmp_path, write, 
     assert caught.value.rule == "zip/changed"
 
 
-class Lying:
-    """A part that has not the length it says."""
-
-    def __init__(self, length, data):
-        self.length = length
-        self.data = data
-
-    def iter_blocks(self):
-        yield self.data
-
-
 @pytest.mark.parametrize("write", WAYS)
 @pytest.mark.parametrize("length", [100, 2 * BUFFER, 2 * PIECE])
 @pytest.mark.parametrize("more", [-1, 1])
 def test_a_part_that_has_not_the_length_it_says_is_refused(tmp_path, write, length, more):
     with pytest.raises(FormatError, match="bytes, got") as caught:
-        archive_of([Entry("0", (Lying(length, bytes(length + more)),))], tmp_path / "a.zip", write)
+        archive_of([Entry("0", (Unspanned(length, bytes(length + more)),))], tmp_path / "a.zip", write)
     assert caught.value.rule == "zip/changed"
 
 

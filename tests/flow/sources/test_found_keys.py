@@ -18,18 +18,6 @@ def keys_of(found):
     return sorted(each.key for each in found.objects)
 
 
-@pytest.mark.parametrize("name", ["image", "plate", "series", "sharded", "legacy"])
-def test_everything_in_a_hierarchy_is_found(name):
-    root = FIXTURES / f"{name}.ome.zarr"
-    with serving_folder(root) as server:
-        found = find_keys(RemoteFolder(server.url))
-    assert keys_of(found) == sorted(tree(root))
-    assert "cannot list" in found.notes[-1]
-    assert found.documents["zarr.json" if name != "legacy" else ".zattrs"] == (
-        (root / ("zarr.json" if name != "legacy" else ".zattrs")).read_bytes()
-    )
-
-
 def test_numbered_series_are_counted_to_their_end(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_objects, "_SERIES_AT_A_TIME", 2)
     group = {"zarr_format": 3, "node_type": "group"}

@@ -91,12 +91,9 @@ def test_names_that_no_archive_may_have_are_refused(tmp_path, name):
 def test_folders_that_no_program_could_remove_are_refused(tmp_path):
     deepest = "/".join("d" * DEEPEST)
     root = make(tmp_path / "image", "zarr.json", f"{deepest}/value")
-    assert len(list_directory(root)) == 2
+    assert len([*list_directory(root).iter_keys()]) == 2
     make(tmp_path / "image", f"{deepest}/d/value")
     with pytest.raises(FormatError, match="at most 256 nested folders") as caught:
         list_directory(root)
     assert caught.value.rule == "zip/name"
     assert "zip/name" in [finding.id for finding in validate(root, level="archive").findings]
-
-
-# Names of nodes may look like litter: what holds a node is none.

@@ -10,16 +10,16 @@ from ozx.flow.sources.location import (
     given_output,
     given_path,
     given_source,
-    parse_local,
     parse_location,
     printable_location,
 )
 
 
 def parse(text, files=(), directories=(), *, windows=False):
-    return parse_location(
-        text, is_file=lambda path: path in files, is_directory=lambda path: path in directories, windows=windows
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.path.isfile", lambda path: path in files)
+        patch.setattr("os.path.isdir", lambda path: path in directories)
+        return parse_location(text, windows=windows)
 
 
 @pytest.mark.parametrize(
@@ -149,15 +149,14 @@ def test_the_canonical_uri_leads_back(location, uri):
 
 def test_a_url_is_not_local():
     with pytest.raises(UsageError, match="found a URL") as caught:
-        parse_local("https://h/x.ozx?sig=secret|zip:0/")
+        given_source("https://h/x.ozx?sig=secret")
     assert caught.value.path == "https://h/x.ozx"
     assert "Download" in caught.value.hint
-    assert parse_local("x.ozx|zip:0/") == Location("x.ozx", "0")
 
 
 def test_bytes_are_no_path():
     message = r"^expected a path as a text; got b'x\.ozx'$"
-    for function in (given_path, given_output, given_source, parse_location, parse_local):
+    for function in (given_path, given_output, given_source, parse_location):
         with pytest.raises(UsageError, match=message) as caught:
             function(b"x.ozx")
         assert "os.fsdecode" in caught.value.hint

@@ -43,13 +43,6 @@ def test_other_keys_there_are_not(tmp_path, kind, key):
             ask(key)
 
 
-def test_checksums_are_known_where_there_are_some(tmp_path):
-    values, source = make_source("packed", tmp_path)
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
-        assert {key: source.crc32(key) for key in values} == {info.filename: info.CRC for info in archive.infolist()}
-    assert directory_source(tmp_path / "h").crc32("zzz") is None
-
-
 @pytest.mark.parametrize("kind", ["directory", "packed", "deflated"])
 def test_an_archive_in_a_hierarchy_is_not_copied(tmp_path, kind):
     root = make_image(tmp_path / "h")

@@ -1,7 +1,7 @@
 """Read, move and transcode the chunks of an array.
 
 ``stored_chunks``, ``inner_chunks``
-    The stored values of an array, and the encoded chunks inside them.
+    The stored values of an array, zlib streams reframed as gzip if needed, and the encoded chunks inside them.
 ``reshard``, ``checksums``
     The same encoded chunks in other shards; the same chunks with checksums added or removed.
 ``transcode``, ``block_transcoding``, ``spool``
@@ -10,6 +10,4 @@
     A test whether chunks can be decoded, and the inner chunks of a stored value.
 ``subset``
     The chunks in a box.
-``zlib_to_gzip``
-    Conversion of zlib chunks to gzip: the frame changes, the compressed bytes stay.
 """

@@ -37,7 +37,7 @@ class ChecksummedChunks(InnerChunks):
         found = super().find(numbers, is_joined=is_joined)
         wanted, change = numbers[found.positions], CHECKSUM_BYTES if self.is_added else -CHECKSUM_BYTES
         if not self.is_added and len(short := np.flatnonzero(found.lengths <= CHECKSUM_BYTES)):
-            raise self._damaged(int(wanted[short[0]]), "the chunk is too short")
+            raise self.damaged(int(wanted[short[0]]), "the chunk is too short")
         return FoundChunks(found.positions, found.lengths + change, list(self._iter_runs(found, wanted, change)))
 
     def _iter_runs(self, found: FoundChunks, wanted: NDArray[np.int64], change: int) -> Iterator[Part]:
@@ -56,11 +56,8 @@ class ChecksummedChunks(InnerChunks):
                 yield _Run(stored, rows, first, stop, known.setdefault(length, length))
                 first, offset = stop, offset + size
 
-    def mismatch_error(self, number: int) -> FormatError:
-        """Return the error for a chunk with a wrong checksum."""
-        return self._damaged(number, "the checksum differs")
-
-    def _damaged(self, number: int, found: str) -> FormatError:
+    def damaged(self, number: int, found: str) -> FormatError:
+        """Return the error for a chunk whose end is no checksum of it."""
         (place,) = places_of([number], self.grid)
         return FormatError(
             f"{self._path or 'the root'}: expected chunk {place} to end in its CRC-32C; {found}",
@@ -106,7 +103,7 @@ class _Run(NamedTuple):
         if self.is_added:
             yield _stored(checksum)
         elif held != _stored(checksum):
-            raise self._mismatch_error(self.first)
+            raise self._mismatch(self.first)
 
     def place(self) -> Place | None:
         return place_of(self.stored, lambda stored: self._replace(stored=stored))
@@ -145,10 +142,10 @@ class _Run(NamedTuple):
             if is_added:
                 sums[place][:] = checksum
             elif sums[place] != checksum:
-                raise self._mismatch_error(self.first + place)
+                raise self._mismatch(self.first + place)
 
-    def _mismatch_error(self, row: int) -> FormatError:
-        return self.rows.chunks.mismatch_error(int(self.rows.numbers[row]))
+    def _mismatch(self, row: int) -> FormatError:
+        return self.rows.chunks.damaged(int(self.rows.numbers[row]), "the checksum differs")
 
 
 def _stored(checksum: int) -> bytes:

@@ -19,8 +19,8 @@ class Spool:
     `add` returns a `Part` for each value. The value can be read as long as this `Part` exists.
     """
 
-    def __init__(self, in_memory: int = _IN_MEMORY) -> None:
-        self._room = in_memory
+    def __init__(self) -> None:
+        self._room = _IN_MEMORY
         self._file: _SpoolFile | None = None
 
     def add(self, data: bytes) -> Part:

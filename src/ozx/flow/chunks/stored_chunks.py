@@ -1,22 +1,28 @@
-"""Read the stored values of an array; group the keys of a hierarchy by array."""
+"""Read the stored values of an array, also zlib streams as gzip; group the keys of a hierarchy by array."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import filterfalse, groupby
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.flow.entry import Part
+from ozx.errors import FormatError
+from ozx.flow.entry import Part, read_part
+from ozx.flow.read_ahead import Place, place_of
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.hierarchy.keys import is_metadata_key, paths_above
 from ozx.hierarchy.zarr.layout import ArrayLayout
+from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
 
 _NONE: NDArray[np.int64] = np.empty(0, np.int64)
+# RFC 1950: 2 bytes of header and 4 of Adler-32; RFC 1952: 10 of header, CRC-32 and size.
+_LONGER = (10 + 8) - (2 + 4)
 
 
 class StoredChunks(Protocol):
@@ -62,6 +68,54 @@ class SourceChunks:
         return [prefix + encode(place) for place in places_of(numbers, self.layout.stored_grid)]
 
 
+@dataclass(frozen=True, slots=True)
+class GzipChunks:
+    """The stored values of an array of zlib streams, converted to gzip."""
+
+    stored: StoredChunks  # the zlib streams
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The positions of the stored chunks in the chunk grid (C order), ascending."""
+        return self.stored.numbers
+
+    def name(self, number: int) -> str:
+        """Return the key of the stored value with this number, for messages."""
+        return self.stored.name(number)
+
+    def parts(self, numbers: Sequence[int]) -> list[Part]:
+        """Return the values with these numbers; each value is converted to gzip when it is read."""
+        parts = self.stored.parts(numbers)
+        return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReframedPart:
+    key: str
+    part: Part
+
+    @property
+    def length(self) -> int:
+        # An empty chunk is corrupt; it stays empty, so that the fault is noticed.
+        return self.part.length and self.part.length + _LONGER
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        try:
+            data = zlib_to_gzip(read_part(self.part))
+        except FormatError as error:
+            raise FormatError(f"{self.key}: {error.message}", rule=error.rule, hint=error.hint) from None
+        if len(data) != self.length:
+            raise FormatError(
+                f"{self.key}: expected one zlib stream; found {self.length - len(data):,} bytes after its end",
+                rule="zarr/chunk-data",
+                hint="Repack with --codec, which decodes the chunks.",
+            )
+        yield data
+
+    def place(self) -> Place | None:
+        return place_of(self.part, lambda part: replace(self, part=part))
+
+
 @dataclass(slots=True)
 class KeyGroup:
     """Consecutive keys that belong to one array, or to no array."""
@@ -79,8 +133,13 @@ def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> 
 
     `keys`: all keys in hierarchy order, so that those of an array are adjacent.
     """
+
+    @lru_cache(maxsize=1)  # most keys are in the folder of the key before
+    def find_array(folder: str) -> str | None:
+        return next((path for path in (folder, *paths_above(folder)) if path in layouts), None)
+
     data_keys = filterfalse(is_metadata_key, keys)
-    for path, those in groupby(data_keys, _ArrayFinder(layouts)):
+    for path, those in groupby(data_keys, lambda key: find_array(key.rpartition("/")[0])):
         yield _group(path, those, None if path is None else layouts[path])
 
 
@@ -98,28 +157,6 @@ def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     is_repeated = np.zeros(len(ordered), bool)
     is_repeated[1:] = ordered[1:] == ordered[:-1]
     return ordered[~is_repeated].astype(np.int64, copy=False)
-
-
-class _ArrayFinder:
-    """Finder of the array that a key belongs to; fast for consecutive keys in one folder."""
-
-    def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
-        self._layouts = layouts
-        self._folder: str | None = None
-        self._array: str | None = None
-
-    def __call__(self, key: str) -> str | None:
-        folder = key.rpartition("/")[0]
-        if folder != self._folder:
-            self._folder, self._array = folder, self._find(folder)
-        return self._array
-
-    def _find(self, node: str) -> str | None:
-        while node not in self._layouts:
-            if not node:
-                return None
-            node = node.rpartition("/")[0]
-        return node
 
 
 def _group(path: str | None, keys: Iterable[str], layout: ArrayLayout | None) -> KeyGroup:

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,12 +33,12 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
+from ozx.flow.workers import Workers
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
-from ozx.processors import processors
 
 Lengths = tuple[int, ...]
 _Chunks = list[tuple[Lengths, bytes]]
@@ -49,9 +49,7 @@ def iter_transcoded(
     old: Document,
     new: Document,
     path: str,
-    *,
-    jobs: int | None = None,
-    executor: Executor | None = None,
+    workers: Workers,
     edges: Edges | None = None,
 ) -> Iterator[Entry]:
     """Yield the stored values of an array after transcoding, in hierarchy order.
@@ -59,15 +57,13 @@ def iter_transcoded(
     Equal chunks give equal bytes in every run. A new chunk that holds only fill values is not written; a missing chunk
     reads as the fill value of `new`, even if `old` has no fill value.
 
-    Memory holds about ``2 * jobs`` blocks. A block usually decodes to 4 MiB, and to at most 64 MiB unless it is
-    one larger chunk. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
-    chunks wait in a temporary file. If the iterator is closed, or after an error, blocks not yet begun are cancelled.
+    Memory holds two blocks for each job of `workers`, whose executor may run them in other processes. A block usually
+    decodes to 4 MiB, and to at most 64 MiB unless it is one larger chunk. Memory also holds up to 128 MiB of the chunks
+    of a shard until the shard is written; further chunks wait in a temporary file. If the iterator is closed, or after
+    an error, blocks not yet begun are cancelled.
 
     `new`: the document to write, made by `ozx.hierarchy.relayout.shard_choice.transcoded_document`; for Zarr v2, made
     from the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
-
-    `executor`: executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data,
-    so that an executor may run them in other processes.
 
     `edges`: `ozx.hierarchy.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
     is then regular, see `ozx.hierarchy.zarr.rectilinear.regular_document`.
@@ -79,24 +75,11 @@ def iter_transcoded(
     else:
         old_layout = replace(parse_layout(readable_document(old, path), path, zarr_understands), edges=edges)
     transcoding, new = open_transcoding(old, new, path), readable_document(new, path)
-    layouts = _Layouts(
-        old=old_layout,
-        plain=parse_layout(relayout_document(new, None), path, zarr_understands),
-        new=parse_layout(new, path, zarr_understands),
-    )
-    if layouts.old.shape != layouts.new.shape:
+    new_layout = parse_layout(new, path, zarr_understands)
+    if old_layout.shape != new_layout.shape:
         raise UsageError(f"{path or 'the root'}: expected two documents of the same array; their shapes differ")
-    transcoder = _Transcoder(stored, layouts, transcoding, path)
-    return transcoder.iter_entries(jobs or processors(), executor)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layouts:
-    """The old layout of an array, the new layout, and the new layout without shards."""
-
-    old: ArrayLayout
-    plain: ArrayLayout
-    new: ArrayLayout
+    unsharded = parse_layout(relayout_document(new, None), path, zarr_understands)
+    return _Transcoder(stored, old_layout, new_layout, unsharded, transcoding, path).iter_entries(workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,29 +103,36 @@ class _EncodedChunks:
 class _Transcoder:
     """Transcoder of one array, block by block."""
 
-    def __init__(self, stored: StoredChunks, layouts: _Layouts, transcoding: Transcoding, path: str) -> None:
+    def __init__(
+        self,
+        stored: StoredChunks,
+        old: ArrayLayout,
+        new: ArrayLayout,
+        unsharded: ArrayLayout,
+        transcoding: Transcoding,
+        path: str,
+    ) -> None:
         self._stored = stored
-        self._layouts = layouts
+        self._old = old
+        self._new = new
+        self._unsharded = unsharded  # the new layout without shards
         self._transcoding = transcoding
         self._path = path
-        self._chunks = InnerChunks(stored, layouts.old)
-        self._plan: Rechunking = plan_rechunking(layouts.old, layouts.new)
+        self._chunks = InnerChunks(stored, old)
+        self._plan: Rechunking = plan_rechunking(old, new)
 
-    def iter_entries(self, jobs: int, executor: Executor | None) -> Iterator[Entry]:
-        with contextlib.ExitStack() as stack:
-            if executor is None:
-                executor = stack.enter_context(ThreadPoolExecutor(jobs, "ozx-transcode"))
-            results = stack.enter_context(contextlib.closing(self._iter_results(executor, 2 * jobs)))
+    def iter_entries(self, workers: Workers) -> Iterator[Entry]:
+        with contextlib.closing(self._iter_results(workers.executor, 2 * workers.jobs)) as results:
             for _, group in itertools.groupby(results, key=lambda result: result[0]):
                 yield from self._assemble(chunk for _, chunks in group for chunk in chunks)
 
     def _assemble(self, chunks: Iterator[tuple[Lengths, bytes]]) -> Iterator[Entry]:
         """Yield the stored values assembled from the chunks of one group of blocks."""
-        spool, found, plain = Spool(), dict[int, Part](), self._layouts.plain
+        spool, found, unsharded = Spool(), dict[int, Part](), self._unsharded
         for place, data in chunks:
-            found[_number(place, plain.grid)] = spool.add(data)
+            found[_number(place, unsharded.grid)] = spool.add(data)
         if found:
-            yield from iter_resharded(_EncodedChunks(found, self._path), plain, self._layouts.new, self._path)
+            yield from iter_resharded(_EncodedChunks(found, self._path), unsharded, self._new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
         """Yield for each block, in order, its chunks and the number of its group of blocks (see `Rechunking`).
@@ -186,7 +176,7 @@ class _Transcoder:
 
     def _ordered_groups(self) -> list[int]:
         """Return the groups of blocks that contain old chunks, in hierarchy order."""
-        old, new, plan = self._layouts.old, self._layouts.new, self._plan
+        old, new, plan = self._old, self._new, self._plan
         found = self._chunks.blocks((1,) * len(old.grid))
         places = np.array(places_of(found, old.grid), np.int64).reshape(len(found), len(old.grid))
         numbers: list[int] = plan.touched_groups(*old.bounds(places)).tolist()
@@ -203,7 +193,7 @@ class _Transcoder:
 
     def _read(self, box: tuple[slice, ...]) -> Block | None:
         """Return a block with its stored chunks; None if the block has no stored chunk."""
-        old = self._layouts.old
+        old = self._old
         spans = tuple(old.spans(dimension, part.start, part.stop) for dimension, part in enumerate(box))
         places = list(itertools.product(*spans))
         wanted = np.array([_number(place, old.grid) for place in places], np.int64)
@@ -220,7 +210,7 @@ class _Transcoder:
         return Block(box, spans, chunks, tuple(place for place in places if place not in chunks))
 
     def _undecodable(self, place: Lengths, reason: str) -> FormatError:
-        old = self._layouts.old
+        old = self._old
         stored_place = tuple(at // count for at, count in zip(place, old.chunks_per_stored, strict=True))
         key = self._stored.name(_number(stored_place, old.stored_grid))
         return FormatError(

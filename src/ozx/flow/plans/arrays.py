@@ -14,8 +14,7 @@ from typing import Literal
 
 from ozx.errors import FormatError
 from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
-from ozx.flow.chunks.zlib_to_gzip import GzipChunks
+from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.flow.workers import Workers
@@ -99,9 +98,7 @@ class ArrayPlans:
         if array.documents is not None:
             from ozx.flow.chunks.transcode import iter_transcoded  # noqa: PLC0415 (slow to load; moving decodes nothing)
 
-            jobs, executor = workers.jobs, workers.executor
-            edges = array.old.edges
-            return iter_transcoded(stored, *array.documents, array.path, jobs=jobs, executor=executor, edges=edges)
+            return iter_transcoded(stored, *array.documents, array.path, workers, array.old.edges)
         chunks = GzipChunks(stored) if array.treatment == "zlib_to_gzip" else stored
         return iter_resharded(chunks, array.old, array.new, array.path)
 

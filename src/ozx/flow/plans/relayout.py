@@ -15,7 +15,7 @@ from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.workers import Workers
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of, paths_above
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.relayout.layout_choice import (
     LayoutChoice,
@@ -182,15 +182,13 @@ class _Relaying:
         return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
 
     def _check_groups_above(self, path: str) -> None:
-        while path:
-            path = path.rpartition("/")[0]
-            if path in self._groups:
-                check_understood(self._groups[path], path, understands_relayout)
+        for above in paths_above(path):
+            if above in self._groups:
+                check_understood(self._groups[above], above, understands_relayout)
 
     def _relay_extensions(self, path: str, document: Document) -> Document:
-        above, old = path, self._arrays[path]
-        while above:
-            above = above.rpartition("/")[0]
+        old = self._arrays[path]
+        for above in paths_above(path):
             if above in self._groups:
                 check_group_extensions(above, self._groups[above], path, old, document)
         return relaid_document(path, old, document)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 
-from ozx.archive.byte_source import ByteSource
+from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.scan import iter_found_value
-from ozx.flow.entry import Entry, read_part
+from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.repair.salvage import RebuiltValue, Salvage
-from ozx.flow.repair.shards import iter_rebuilt
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.entry_order import archive_rank, breadth_first
 from ozx.hierarchy.keys import is_metadata_key
@@ -25,7 +24,7 @@ def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()
     def read(key: str) -> bytes:
         if key in found.made:
             return found.made[key]
-        return read_part(FoundPart(source, found.entry(entries[key])))
+        return b"".join(iter_found_value(source, found.entry(entries[key])))
 
     def entry(index: int) -> Entry:
         return Entry(found.key(index), (FoundPart(source, found.entry(index)),))
@@ -79,4 +78,8 @@ class _RebuiltPart:
         return self.value.size
 
     def iter_blocks(self) -> Iterator[bytes]:
-        return iter_rebuilt(self.source, self.value)
+        for part in self.value.parts:
+            if isinstance(part, bytes):
+                yield part
+            else:
+                yield from iter_exactly(self.source, *part, "a chunk")

@@ -20,18 +20,25 @@ from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.hierarchy.json.changes import JsonStyles
-from ozx.hierarchy.json.reading import Document, as_object, as_text, parse_document
-from ozx.hierarchy.keys import DRAW_AGAIN, METADATA, THUMBNAIL, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.json.reading import Document, as_object, parse_document
+from ozx.hierarchy.keys import (
+    DRAW_AGAIN,
+    METADATA,
+    ORIGINAL_METADATA,
+    THUMBNAIL,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+    paths_above,
+)
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
 from ozx.hierarchy.subset.region import Selection
 from ozx.hierarchy.zarr.must_understand import check_understood
 from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
 from ozx.hierarchy.zarr.normalisation import renew_copies
-
-# OME-Zarr 0.5, "bioformats2raw.layout": metadata of the original file, copied by the converter.
-_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 class Extractor:
@@ -44,27 +51,22 @@ class Extractor:
         self._source = Subtree(source, node)
         _check_version(source)
         if node not in self._nodes:
-            groups = {path for found in self._nodes for path in _above(found)}  # an array alone is not OME-Zarr
+            groups = {path for found in self._nodes for path in paths_above(found)}  # an array alone is not OME-Zarr
             hint = similar_nodes(node, groups) if groups - {""} else "The only group is the root."
             raise UsageError(f"expected an existing node; found no {node or METADATA!r}", hint=hint)
-        for path in _above(node):
+        for path in reversed(list(paths_above(node))):
             if path in self._nodes:
                 check_understood(_read(source, join_path(path, METADATA)), path)
         prefix = f"{node}/" if node else ""
         below = [key.removeprefix(prefix) for key in found if key.startswith(prefix)]
         self._legacy = [key for key in below if not is_metadata_key(key)]
         self._documents = {node_of(key): _read(self._source, key) for key in below if is_metadata_key(key)}
-        self._version = _version(_read(source, METADATA)) or _version(self._documents[""])
+        self._version = version_of(_read(source, METADATA)) or version_of(self._documents[""])
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
                 f"expected a group to extract; {node or 'the root'} is an array, and an array alone is not OME-Zarr",
                 hint="Extract the image that contains this array; --levels selects one of the image's levels.",
             )
-
-    @property
-    def name(self) -> str:
-        """The name of the node, for messages."""
-        return self._source.name
 
     def take(self, selection: Selection) -> SubsetPlan:
         """Return the plan of the selection; read metadata and shard indexes, but no chunk."""
@@ -81,8 +83,8 @@ class Extractor:
                 notes.append(f"{path or 'the root'}: {note}")
         self._name_version(changed)
         _renew_copies(kept, changed, subset.dropped)
-        if (subset.dropped or subset.arrays) and _ORIGINAL_METADATA in self._source:
-            notes.append(f"{_ORIGINAL_METADATA} is kept unchanged: it describes the whole original file")
+        if (subset.dropped or subset.arrays) and ORIGINAL_METADATA in self._source:
+            notes.append(f"{ORIGINAL_METADATA} is kept unchanged: it describes the whole original file")
         if (subset.dropped or subset.arrays) and THUMBNAIL in self._source:
             notes.append(f"{THUMBNAIL} is kept unchanged: it shows the whole original image; {DRAW_AGAIN}")
         legacy = [key for key in self._legacy if not _is_below(node_of(key), subset.dropped)]
@@ -109,7 +111,7 @@ class Extractor:
     def _name_version(self, changed: dict[str, Document]) -> None:
         """Write the OME-Zarr version into the new root, as RFC-9 requires."""
         root = changed.get("", self._documents[""])
-        if self._version is None or _version(root) is not None:
+        if self._version is None or version_of(root) is not None:
             return
         attributes = as_object(root.get("attributes"))
         ome = {"version": self._version, **as_object(attributes.get("ome"))}
@@ -195,31 +197,16 @@ def _read(source: Source, key: str) -> Document:
     return parse_document(source.read(key), key)
 
 
-def _version(document: Document) -> str | None:
-    return as_text(as_object(as_object(document.get("attributes")).get("ome")).get("version"))
-
-
-def _above(node: str) -> Iterator[str]:
-    """Yield the paths of the groups above `node`, starting at the root."""
-    parts = node.split("/") if node else []
-    for depth in range(len(parts)):
-        yield "/".join(parts[:depth])
-
-
 def _is_below(path: str, dropped: set[str]) -> bool:
     """Return whether a node or one of its parents is dropped."""
-    while path:
-        if path in dropped:
-            return True
-        path = path.rpartition("/")[0]
-    return False
+    return path in dropped or not dropped.isdisjoint(paths_above(path))
 
 
 def _renew_copies(kept: Mapping[str, Document], changed: dict[str, Document], dropped: set[str]) -> None:
     """Write consolidated metadata anew that repeat changed or dropped nodes, in place."""
     stale: set[str] = set()
     for path in (*changed, *dropped):
-        stale.update(_above(path))
+        stale.update(paths_above(path))
     nodes = {**{path: document for path, document in kept.items() if not _is_below(path, dropped)}, **changed}
     for path in stale:
         if path in kept and kept[path].get(CONSOLIDATED) is not None:
@@ -237,9 +224,6 @@ class Subtree:
     def name(self) -> str:
         """The name of the source, followed by the node's path."""
         return f"{self._source.name}/{self._prefix}".rstrip("/") if self._prefix else self._source.name
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self.iter_keys()) if self._prefix else len(self._source)
 
     def __contains__(self, key: str) -> bool:
         return self._prefix + key in self._source
@@ -271,7 +255,3 @@ class Subtree:
     def entry(self, key: str) -> Entry:
         """Return the value of a relative key as an entry."""
         return Entry(key, self._source.entry(self._prefix + key).parts)
-
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value; None if computing it requires reading the value."""
-        return self._source.crc32(self._prefix + key)

@@ -8,7 +8,7 @@ that lead out of the folder, archives in archives. See docs/decisions/0012-repai
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -32,16 +32,18 @@ from ozx.flow.sources.location import parse_location
 from ozx.flow.sources.source import Source
 from ozx.flow.sources.wrong_sources import refuse_folder_of_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import (
-    Document,
-    as_object,
-    as_text,
-    dump_document,
-    parse_document,
-    without_special_numbers,
+from ozx.hierarchy.json.reading import Document, dump_document, parse_document, without_special_numbers
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    missing_groups,
+    node_of,
+    paths_above,
+    top_nodes,
 )
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, missing_groups, node_of, top_nodes
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.zarr.normalisation import is_stale, without_copies
 from ozx.hierarchy.zarr_v2.groups import group_document
 from ozx.quoting import quote
@@ -98,7 +100,7 @@ class _Documents:
     def add_groups(self) -> Iterable[Repair]:
         """Create the missing groups above nodes, because Zarr core 3.1 has no implicit groups."""
         for path in self._missing:
-            above = self._nearest(path)
+            above = next(self._ancestors(path))
             if self._read(above).get("node_type") == "array":
                 raise FormatError(
                     f"expected no nodes inside an array; found some below {path!r}, inside the array {above!r}",
@@ -117,7 +119,8 @@ class _Documents:
         stale = []
         for group in sorted({"", *(above for path in self._missing for above in self._ancestors(path))}):
             document, prefix = self._read(group), f"{group}/" if group else ""
-            below = {path[len(prefix) :] for path in self._all_nodes() if path != group and path.startswith(prefix)}
+            nodes = (*self._nodes, *self._missing)
+            below = {path[len(prefix) :] for path in nodes if path != group and path.startswith(prefix)}
             if is_stale(document, below, lambda path, prefix=prefix: self._read(prefix + path)):  # type: ignore[misc]
                 stale.append(group)
                 self.written[join_path(group, METADATA)] = dump_document(
@@ -128,18 +131,9 @@ class _Documents:
             message = f"consolidated_metadata was dropped from {where}: it differed from the metadata of the nodes"
             yield Repair("repair/consolidated", message)
 
-    def _all_nodes(self) -> Iterable[str]:
-        return (*self._nodes, *self._missing)
-
-    def _ancestors(self, path: str) -> Iterable[str]:
+    def _ancestors(self, path: str) -> Iterator[str]:
         """Yield the paths of the groups that contain `path` and have a document, from the nearest group to the root."""
-        while path:
-            path = path.rpartition("/")[0]
-            if path in self._nodes:
-                yield path
-
-    def _nearest(self, path: str) -> str:
-        return next(iter(self._ancestors(path)))
+        return (above for above in paths_above(path) if above in self._nodes)
 
     def _read(self, path: str) -> Document:
         key = join_path(path, METADATA)
@@ -164,13 +158,7 @@ class FoundRoot:
 
 
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
-    """Return the path of the root: the node `asked`, or by default the node that contains all other nodes.
-
-    Examples
-    --------
-    >>> choose_root({"cells.ome.zarr", "cells.ome.zarr/0"}, "cells.zip")
-    'cells.ome.zarr'
-    """
+    """Return the path of the root: the node `asked`, or by default the node that contains all other nodes."""
     if asked:
         if asked not in nodes:
             raise UsageError(f"it has no node {asked!r}", path=path, hint=similar_nodes(asked, nodes))
@@ -241,13 +229,11 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
 
 
-__all__ = ["Repair", "RepairedSource", "open_repaired"]
-
 # The number of other files that a message names.
 _FEW = 5
 
 
-def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
+def open_repaired(path_or_url: str | os.PathLike[str]) -> RepairedSource:
     """Open a hierarchy as a source with repaired keys and metadata; write no file and read no chunk.
 
     `path_or_url`: a directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an
@@ -263,7 +249,7 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
         return _open_remote_directory(location.path)
     file = open_remote(location.path) if location.is_remote else FileSource(location.path)
     try:
-        return _open_archive(file, location.node, allow_bombs=allow_bombs)
+        return _open_archive(file, location.node)
     except OzxError as error:
         file.close()
         raise error.at(file.name) from None
@@ -272,10 +258,10 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
         raise
 
 
-def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bool) -> RepairedSource:
+def _open_archive(file: FileSource | RemoteSource, node: str) -> RepairedSource:
     reader = ArchiveReader(file)
     warn_of_unknown_keys(parse_comment(reader.end.comment), file.name)
-    reader.check_values(allow_bombs=allow_bombs)
+    reader.check_values()
     names = repair_names(reader.columns, file.name)
     root, repairs, left_out = _cut_to_root(names, file.name, node)
     keys = ArchiveKeys(names.names, names.rows)
@@ -284,7 +270,9 @@ def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bo
     legacy = [key.removeprefix(root) for key in names.legacy if key.startswith(root)]
     repairs = [*name_repairs(names), *repairs, *key_repairs(keys, reader.columns, file.name)]
     zarr_format, changes, of_documents = _repair_metadata(source, keys.metadata, list(dict.fromkeys(legacy)))
-    version = _root_version(source) if zarr_format == 3 else None
+    version = None
+    if zarr_format == 3:
+        version = version_of(parse_document(source.read(ROOT_METADATA), ROOT_METADATA))
     repairs += container_repairs(reader, keys, version, is_ome_zip=zarr_format == 3 and not node)
     return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], [*names.litter, *left_out], file)
 
@@ -354,8 +342,3 @@ def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> 
         what = f"files outside of {root!r}"
         repairs.append(Repair.of_many("repair/outside", what, len(outside), "left out", outside[0]))
     return repairs
-
-
-def _root_version(source: Source) -> str | None:
-    attributes = as_object(parse_document(source.read(ROOT_METADATA), ROOT_METADATA).get("attributes"))
-    return as_text(as_object(attributes.get("ome")).get("version"))

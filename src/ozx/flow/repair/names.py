@@ -20,8 +20,9 @@ from ozx.archive.names.table import NameTable
 from ozx.archive.records import FLAG_UTF8
 from ozx.archive.recovery.entries import Evidence, LostEntry
 from ozx.errors import FormatError
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.listing import is_litter, is_litter_key
-from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.keys import is_legacy_metadata_key
 
 _NODE_METADATA = (b"/zarr.json", b"/.zarray", b"/.zgroup")
 _SLASH, _BACKSLASH, _DOT = b"/\\."
@@ -257,12 +258,8 @@ def _root_folder(evidence: Evidence) -> str | None:
     if len(folders) != 1:
         return None
     (folder,) = folders
-    has_others = any(_is_metadata(name) and not name.startswith(folder) for name in known)
+    has_others = any(is_any_metadata_key(name) and not name.startswith(folder) for name in known)
     return None if has_others or not _is_majority(name.startswith(folder) for name in names) else folder
-
-
-def _is_metadata(name: str) -> bool:
-    return is_metadata_key(name) or is_legacy_metadata_key(name)
 
 
 def _folder_of(name: str) -> str:

@@ -20,7 +20,7 @@ from ozx.archive.recovery.scan import iter_found_value
 from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
 from ozx.hierarchy.entry_order import ArchiveRank, archive_rank
 from ozx.hierarchy.json.reading import LongDocuments
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, ORIGINAL_METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
 
 # The result of a salvage: values to write, and lost values.
@@ -28,30 +28,15 @@ from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, pare
 
 @dataclass(frozen=True, slots=True)
 class LostChunk:
-    """A chunk of a damaged value; no checksum confirms the bytes of the chunk.
+    """A chunk of a damaged value; no checksum confirms the bytes of the chunk."""
 
-    Attributes
-    ----------
-    array
-        Path of its array.
-    key
-        Key of the value that contains the chunk: the key of a shard, or of the chunk itself.
-    chunk
-        Its position in the array's chunk grid; in the grid of inner shards if the index of an inner shard is damaged.
-    region
-        Start and stop along each dimension, in pixels.
-    reason
-        Why it is lost, as a phrase.
-    is_kept
-        Whether the chunk is kept although no checksum proves it.
-    """
-
-    array: str
-    key: str
+    array: str  # the path of its array
+    key: str  # of the value that contains the chunk: the key of a shard, or of the chunk itself
+    # Its position in the array's chunk grid; in the grid of inner shards if the index of an inner shard is damaged.
     chunk: tuple[int, ...]
-    region: tuple[tuple[int, int], ...]
-    reason: str
-    is_kept: bool
+    region: tuple[tuple[int, int], ...]  # start and stop along each dimension, in pixels
+    reason: str  # a phrase
+    is_kept: bool  # whether the chunk is kept although no checksum proves it
 
     def to_dict(self) -> dict[str, object]:
         """Return one element of ``lost_chunks`` in ``ozx recover --json``."""
@@ -109,8 +94,6 @@ class Salvage:
 
 
 _NUMBERS = re.compile("(/[0-9]+)+")
-# OME-Zarr 0.5, "bioformats2raw.layout": the only file outside of nodes that the specification names.
-_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) -> Salvage:
@@ -282,9 +265,7 @@ class _KeyResolver:
 
     def _is_unlikely_file(self, name: str) -> bool:
         """Return whether a key is likely damaged: unprintable, or different from a missing key in one character."""
-        if not name.isprintable() or (
-            _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
-        ):
+        if not name.isprintable() or (_differ_by_one(name, ORIGINAL_METADATA) and ORIGINAL_METADATA not in self._taken):
             return True
         others = (f"{name[:position]}/{name[position + 1 :]}" for position in range(1, len(name) - 1))
         return any(key not in self._taken and self._result.hierarchy.role(key).kind == "chunk" for key in others)
@@ -482,34 +463,17 @@ Region = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLoss:
-    """The lost and doubtful chunks of one array.
-
-    Attributes
-    ----------
-    path
-        The array's path.
-    chunks
-        Number of chunks in the array's grid (number of shards, if sharded); None if its metadata is lost.
-    found
-        Number of chunks found.
-    missing
-        Number of lost chunks; None if the array's metadata is lost. If the central directory is whole, only chunks that
-        are known to be lost count. Else all absent chunks count, although some may never have been written.
-    region
-        Start and stop along each dimension, in pixels, of the box around the missing chunks; None if unknown.
-    is_lost
-        Whether the metadata is lost, and with it the array.
-    inner_missing
-        Number of chunks missing inside the shards found; `region` includes them.
-    """
+    """The lost and doubtful chunks of one array."""
 
     path: str
-    chunks: int | None
+    chunks: int | None  # in the array's grid (number of shards, if sharded); None if its metadata is lost
     found: int
+    # The number of lost chunks; None if the array's metadata is lost. If the central directory is whole, only chunks
+    # that are known to be lost count. Else all absent chunks count, although some may never have been written.
     missing: int | None
-    region: Region | None
-    is_lost: bool = False
-    inner_missing: int = 0
+    region: Region | None  # the box around the missing chunks; None if unknown
+    is_lost: bool = False  # whether the metadata is lost, and with it the array
+    inner_missing: int = 0  # chunks missing inside the shards found; `region` includes them
 
     def to_dict(self) -> dict[str, object]:
         """Return one element of ``arrays`` in ``ozx recover --json``."""

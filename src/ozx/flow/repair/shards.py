@@ -7,7 +7,7 @@ if the frame has a checksum). Unproven chunks are lost, or kept on request.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -185,19 +185,6 @@ class _Shard:
         spans = zip(starts, lengths, shape, strict=True)
         region = tuple((start, min(start + length, whole)) for start, length, whole in spans)
         self.lost.append(LostChunk(self.path, self.key, place, region, reason, is_kept))
-
-
-def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:
-    """Yield the bytes of a rebuilt value."""
-    for part in value.parts:
-        if isinstance(part, bytes):
-            yield part
-            continue
-        offset, left = part
-        while left:
-            data = read_exactly(source, offset, min(left, 1 << 20), "a chunk")
-            yield data
-            offset, left = offset + len(data), left - len(data)
 
 
 def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse, islice
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Self
 
+from ozx.archive.byte_source import FileSource
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.entry_order import breadth_first
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.folder import RemoteFolder
+    from ozx.archive.remote.source import RemoteSource
 
 #: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
@@ -24,13 +29,7 @@ class Repair:
 
     @classmethod
     def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
-        """Return the repair of `count` faults of the same kind.
-
-        Examples
-        --------
-        >>> Repair.of_many("zip/directory-entry", "entries for folders", 42, "dropped", "0/").message
-        "entries for folders: 42, the first '0/'; dropped"
-        """
+        """Return the repair of `count` faults of the same kind."""
         return cls(identifier, f"{what}: {count:,}{'' if first is None else f', the first {first!r}'}; {done}")
 
 
@@ -43,27 +42,6 @@ class Changes:
     dropped: Collection[str] = frozenset()  # keys of other metadata that are left out
 
 
-class Closing(Protocol):
-    """A file that can be closed, and checked for changes since it was opened."""
-
-    def check_unchanged(self) -> None:
-        """Raise `FormatError` if the file changed."""
-
-    def close(self) -> None:
-        """Close files and connections."""
-
-
-@runtime_checkable
-class Remote(Protocol):
-    """A remote file or folder, with counters of requests and bytes."""
-
-    requests: int
-    bytes_read: int
-
-    def missing(self, offset: int, length: int) -> int:
-        """Return the number of bytes that a read would request from the server."""
-
-
 class RepairedSource:
     """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`."""
 
@@ -74,7 +52,7 @@ class RepairedSource:
         changes: Changes,
         repairs: Sequence[Repair],
         left_out: Sequence[str] = (),
-        file: Closing | None = None,
+        file: FileSource | RemoteSource | None = None,
     ) -> None:
         self._source = source
         self._written = changes.written
@@ -97,10 +75,11 @@ class RepairedSource:
         return tuple(repair.message for repair in self.repairs)
 
     @property
-    def remote(self) -> Remote | None:
+    def remote(self) -> RemoteSource | RemoteFolder | None:
         """The remote file or folder, with its counters of requests and bytes; None if the hierarchy is local."""
-        place = self._file if self._file is not None else getattr(self._source, "folder", None)
-        return place if isinstance(place, Remote) else None
+        if isinstance(self._file, FileSource):
+            return None
+        return getattr(self._source, "folder", None) if self._file is None else self._file
 
     def __enter__(self) -> Self:
         return self
@@ -120,9 +99,6 @@ class RepairedSource:
         """
         if self._file is not None:
             self._file.check_unchanged()
-
-    def __len__(self) -> int:
-        return len(self._source) + len(self._added) - len(self._dropped)
 
     def __contains__(self, key: str) -> bool:
         return key in self._written or (key not in self._dropped and key in self._source)
@@ -159,10 +135,6 @@ class RepairedSource:
     def entry(self, key: str) -> Entry:
         """Return a value as an entry with the same key; raise `FormatError` if the value is an archive."""
         return Entry(key, (self.part(key),)) if key in self._written else self._source.entry(self._checked(key))
-
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value; None if computing it requires reading the value."""
-        return None if key in self._written else self._source.crc32(self._checked(key))
 
     def _checked(self, key: str) -> str:
         if key in self._dropped:

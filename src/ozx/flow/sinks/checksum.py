@@ -8,7 +8,7 @@ import os
 from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.sinks.output import open_output, write_small
+from ozx.flow.sinks.output import opened_output, write_small
 from ozx.flow.sources.location import Location, printable_location
 
 
@@ -17,22 +17,17 @@ def sha256_of(path: str) -> str:
     if not Location(path).is_remote:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    source, digest = open_output(path), hashlib.sha256()
-    try:
+    digest = hashlib.sha256()
+    with opened_output(path) as source:
         for block in iter_exactly(source, 0, source.size(), "the object"):
             digest.update(block)
-    finally:
-        source.close()
     return digest.hexdigest()
 
 
 def read_checksum_file(path: str) -> str:
     """Return the digest in the checksum file at `path`."""
-    source = open_output(path)
-    try:
+    with opened_output(path) as source:
         text = source.read_at(0, 4096)
-    finally:
-        source.close()
     digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(

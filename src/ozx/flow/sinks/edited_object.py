@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ozx.archive.byte_source import read_exactly
 from ozx.archive.reader import ArchiveReader
@@ -42,10 +43,7 @@ class PlannedReplacement:
 
     def apply(self) -> None:
         """Replace the object on the server."""
-        replace_object(self.old, self.parts, self._read)
-
-    def _read(self, offset: int, length: int) -> bytes:
-        return read_exactly(self.source, offset, length, "the archive")
+        replace_object(self.old, self.parts, partial(read_exactly, self.source, what="the archive"))
 
 
 def check_can_copy(url: str) -> None:

@@ -20,7 +20,7 @@ from ozx.archive.positional_writing import write_all_at
 from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import name_error
-from ozx.flow.entry import changed, not_regular
+from ozx.flow.entry import FileSpan, changed, not_regular
 from ozx.flow.sinks.manifest import Manifest, ManifestValue
 from ozx.flow.sources.directory import check_not_embedded
 from ozx.flow.sources.listing import Folder
@@ -158,7 +158,7 @@ class _Packer:
                 if not stat.S_ISREG(after.st_mode):
                     raise not_regular(path + name)
                 if is_suspect:
-                    check_not_embedded(descriptor, path + name, size)
+                    check_not_embedded(FileSpan(path + name, 0, size, (size, after.st_mtime_ns)))
             except OSError as error:
                 if error is not self._background.failure:
                     name_error(error, path + name)

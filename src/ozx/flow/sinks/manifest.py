@@ -14,7 +14,7 @@ from typing import Any
 
 from ozx.atomic.renaming import MANIFEST_ENDING
 from ozx.errors import UsageError
-from ozx.flow.entry import Entry, FilePart
+from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sources.location import Location
 
@@ -45,9 +45,7 @@ class Manifest:
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
         """Yield the blocks of an entry; record the entry after its last block."""
         digest, size = hashlib.sha256(), 0
-        part = entry.parts[0] if len(entry.parts) == 1 else None
-        path = part.path if isinstance(part, FilePart) else os.path.join(self.source, entry.key) if is_copy else None
-        changed = None if path is None else os.stat(path).st_mtime_ns
+        changed = os.stat(os.path.join(self.source, entry.key)).st_mtime_ns if is_copy else None
         for block in entry.iter_blocks():
             digest.update(block)
             size += len(block)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import FileSource
@@ -16,7 +16,6 @@ from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import absolute_path, check_target
-from ozx.flow.sinks.target import check_place
 from ozx.flow.sources.location import Location
 
 if TYPE_CHECKING:
@@ -29,25 +28,11 @@ _REQUESTS = 16
 
 @dataclass(slots=True)
 class NewObject:
-    """An object that is being uploaded; it has the attributes of `NewFile`."""
+    """An object that is being uploaded; it has those attributes of `NewFile` that writers use."""
 
-    upload: Upload  # takes the bytes
+    descriptor: Upload  # takes the bytes
     needed: Callable[[], int] | None = None  # not used: it is for messages about a full disk
-
-    @property
-    def descriptor(self) -> Upload:
-        """The upload that `ozx.flow.sinks.archive.write_archive` writes to."""
-        return self.upload
-
-    @property
-    def path(self) -> str:
-        """The URL of the object, which exists after the upload is complete."""
-        return self.upload.url
-
-    @property
-    def swept(self) -> list[str]:
-        """An empty list, because an upload removes no leftover files of killed runs."""
-        return []
+    swept: list[str] = field(default_factory=list)  # an upload removes no leftover files of killed runs
 
 
 @contextmanager
@@ -116,9 +101,14 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
             upload.write_at(file.tell() - len(block), block)
 
 
-def open_output(target: str) -> FileSource | RemoteSource:
-    """Open a complete file or object for reading."""
-    return open_remote(target) if Location(target).is_remote else FileSource(target)
+@contextmanager
+def opened_output(target: str) -> Iterator[FileSource | RemoteSource]:
+    """Yield a complete file or object, opened for reading."""
+    source = open_remote(target) if Location(target).is_remote else FileSource(target)
+    try:
+        yield source
+    finally:
+        source.close()
 
 
 def output_exists(target: str) -> bool:
@@ -159,19 +149,13 @@ def check_output(target: str, *, force: bool) -> None:
         check_target(target, force=force)
 
 
-def check_output_place(source: str, target: str) -> None:
-    """Raise `UsageError` if a local target is inside a hierarchy; see `ozx.flow.sinks.target.check_place`."""
-    if not Location(target).is_remote:
-        check_place(source, target)
-
-
 def write_small(
     target: str, data: bytes, *, sync: bool, sync_name: bool = True, force: bool = True, mode: int | None = None
 ) -> None:
     """Write a small file or object; replace an existing file or object only if `force` is true."""
     with new_output(target, force=force, sync=sync, sync_name=sync_name, mode=mode) as new:
         if isinstance(new, NewObject):
-            new.upload.write_at(0, data)
+            new.descriptor.write_at(0, data)
             return
         view = memoryview(data)
         while view:

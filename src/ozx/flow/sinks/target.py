@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
-from ozx.flow.sources.location import given_path, printable_location
+from ozx.flow.sources.location import Location, given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.quoting import quote
 
@@ -48,10 +48,12 @@ def stem_of_archive(path: str) -> str:
 
 
 def check_place(source: str, target: str) -> None:
-    """Raise `UsageError` if a target is inside a hierarchy, because the new file would become part of that hierarchy.
+    """Raise `UsageError` if a local target is inside a hierarchy, because the new file would become part of it.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     """
+    if Location(target).is_remote:
+        return
     source, target = given_path(source), given_path(target)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
     real_source = os.path.realpath(source)
@@ -92,14 +94,7 @@ _OWN_ENDINGS = {
 
 
 def check_name(target: str, wanted: str) -> None:
-    """Check that the name of a new file or directory is not that of another format.
-
-    Examples
-    --------
-    >>> check_name("cells.tif", "an .ozx file")
-    Traceback (most recent call last):
-    ozx.errors.UsageError: expected the name of an .ozx file; got cells.tif
-    """
+    """Check that the name of a new file or directory is not that of another format."""
     ending = os.path.splitext(target.rstrip("/"))[1].lower()
     if ending in _WRITERS and ending not in _OWN_ENDINGS[wanted]:
         raise UsageError(f"expected the name of {wanted}; got {target}", hint=_WRITERS[ending])
@@ -120,13 +115,7 @@ def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
 
 
 def entry_notes(entries: int) -> tuple[str, ...]:
-    """Return a note with advice if an archive has so many entries that it opens slowly.
-
-    Examples
-    --------
-    >>> entry_notes(71), entry_notes(20_000)[0].partition(":")[0]
-    ((), '20,000 entries')
-    """
+    """Return a note with advice if an archive has so many entries that it opens slowly."""
     if entries <= _MANY_ENTRIES:
         return ()
     advice = (
@@ -140,11 +129,6 @@ def spelling_notes(keys: Iterable[str]) -> tuple[str, ...]:
     """Return a warning if names of nodes are decomposed: ``o`` and a diaeresis instead of ``ö``.
 
     HFS+ and some network drives decompose all names, but not the paths in ``zarr.json``. `keys` are those of metadata.
-
-    Examples
-    --------
-    >>> spelling_notes(["zarr.json", "labels/K\u00f6rper/zarr.json"])
-    ()
     """
     name = next((key.rpartition("/")[0] for key in keys if not unicodedata.is_normalized("NFC", key)), None)
     if name is None:

@@ -15,7 +15,7 @@ from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
-from ozx.flow.sinks.output import open_output
+from ozx.flow.sinks.output import opened_output
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.location import Location
 from ozx.flow.workers import Workers
@@ -34,9 +34,10 @@ class CopyDiffersError(ResourceError):
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     """Return whether the file at `archive` is an intact archive with the keys and sizes of `plan`."""
     try:
-        reader = ArchiveReader(open_output(archive))
-        reader.check()
-        sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
+        with opened_output(archive) as source:
+            reader = ArchiveReader(source)
+            reader.check()
+            sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
     except OzxError:
         return False
     same = all(sizes.pop(entry.key, None) == entry.size for entry in plan.iter_entries(workers))
@@ -70,9 +71,8 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
             forget_cache(descriptor)
         finally:
             os.close(descriptor)
-    source = open_output(archive)
-    read_in_runs(source)
-    try:
+    with opened_output(archive) as source:
+        read_in_runs(source)
         reader = ArchiveReader(source)
         reader.check()
         count, is_packed = 0, False
@@ -88,14 +88,11 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
         count += reader.find(MANIFEST_KEY) is not None and not is_packed
         if count != len(reader):
             raise _differs(archive, f"it has {len(reader):,} entries; the source has {count:,}")
-    finally:
-        source.close()
 
 
 def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
     """Yield the key, length and SHA-256 of each value of an archive."""
-    source = open_output(archive)
-    try:
+    with opened_output(archive) as source:
         reader = ArchiveReader(source)
         reader.check()
         for entry in read_ahead(iter_entries(reader, range(len(reader)))):
@@ -104,8 +101,6 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
                 digest.update(block)
                 size += len(block)
             yield entry.key, size, digest.hexdigest()
-    finally:
-        source.close()
 
 
 def manifest_of_archive(archive: str, source: str) -> Manifest:
@@ -120,11 +115,8 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
 
 def measure_archive(path: str) -> tuple[int, int]:
     """Return the number of entries and the length in bytes of an archive."""
-    source = open_output(path)
-    try:
+    with opened_output(path) as source:
         return read_end(source).entries, source.size()
-    finally:
-        source.close()
 
 
 def _stored_blocks(reader: ArchiveReader, index: int, archive: str) -> Iterator[bytes]:

@@ -10,8 +10,8 @@
     The file and the node that a path, URL or node URI names.
 ``wrong_sources``
     The errors for sources of the wrong kind, with hints that name the right command.
-``browsing``, ``remote_browsing``, ``opening``
+``browsing``, ``opening``
     Views of an archive and of a directory that read as little as possible; the view of a path or URL.
 ``remote_directory``, ``remote_objects``
-    A directory behind a URL as a source; its objects, listed or found by metadata; their keys in order.
+    A directory behind a URL as a source and as a view; its objects, listed or found by metadata; their keys in order.
 """

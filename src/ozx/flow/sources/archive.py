@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
-from ozx.archive.byte_source import ByteSource, FileSource, Window, read_exactly
+from ozx.archive.byte_source import FileSource, Window, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
 from ozx.archive.positional_reading import MOST_AT_ONCE
@@ -21,7 +21,16 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, Part, fill_from_blocks, find_runs, iter_divided, iter_single
+from ozx.flow.entry import (
+    BytesPart,
+    Entry,
+    Part,
+    check_no_archive,
+    fill_from_blocks,
+    find_runs,
+    iter_divided,
+    iter_single,
+)
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
@@ -68,7 +77,7 @@ class ArchivedPart:
                     raise
                 return b"".join(reader.iter_blocks(index))  # its local header is longer
 
-        return Place(reader.source, start, stop, partial(_read_span, reader.source), take)
+        return Place(reader.source, start, stop, partial(read_exactly, reader.source, what="an entry"), take)
 
     def read_into(self, *views: memoryview) -> None:
         """Fill `views` with the value, a single one directly from the file if possible; see `entry.read_into`."""
@@ -133,9 +142,6 @@ class ArchiveSource:
         """The path or URL of the archive."""
         return self.reader.source.name
 
-    def __len__(self) -> int:
-        return len(self._keys)
-
     def __contains__(self, key: str) -> bool:
         return self._keys.find(key) is not None
 
@@ -173,21 +179,9 @@ class ArchiveSource:
         return Entry(key, (_UncheckedPart(self.reader, self._row(key), self, key),))
 
     def check_not_embedded(self, key: str, tail: bytes) -> None:
-        """Raise an error if a value that begins like an archive also ends like an archive.
-
-        `FormatError`: The value is a ZIP archive itself (``rfc9/not-embedded``).
-        """
-        if ends_archive(tail):
-            raise FormatError(
-                f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-                path=self.name,
-                rule="rfc9/not-embedded",
-                hint="Unpack the file, move the inner archive out of the folder, then pack the folder.",
-            )
-
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 recorded in the archive."""
-        return int(self.reader.columns.crc32s[self._row(key)])
+        """Check that a value that begins like an archive does not also end like an archive; see `check_no_archive`."""
+        hint = "Unpack the file, move the inner archive out of the folder, then pack the folder."
+        check_no_archive(tail, key, self.name, hint)
 
     def check_unchanged(self) -> None:
         """Raise `FormatError` (``zip/changed``) if the archive changed since the first read."""
@@ -297,7 +291,7 @@ class _ArchivedSpan:
         def take(offset: int, data: bytes) -> bytes:
             return data[start - offset : start - offset + length]
 
-        return Place(reader.source, start, start + length, partial(_read_span, reader.source), take)
+        return Place(reader.source, start, start + length, partial(read_exactly, reader.source, what="an entry"), take)
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this span, and those that follow in `values`, in the order of the file; see `FileSpan.read_run`."""
@@ -345,10 +339,6 @@ def _data_offset(reader: ArchiveReader, index: int) -> int:
         if predicted >= 0:
             return predicted
     return reader.data_offset(index)
-
-
-def _read_span(source: ByteSource, offset: int, length: int) -> bytes:
-    return read_exactly(source, offset, length, "an entry")
 
 
 def _read_into(reader: ArchiveReader, views: Sequence[memoryview], offset: int) -> None:

@@ -117,9 +117,6 @@ class ArchiveKeys:
         )
         return cls(names_of_files, rows)
 
-    def __len__(self) -> int:
-        return len(self._order)
-
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self._order), _BLOCK):
             places = self._order[start : start + _BLOCK]

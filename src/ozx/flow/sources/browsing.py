@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
 from ozx.archive.names.decoding import check_order, entry_name
@@ -33,7 +33,6 @@ from ozx.hierarchy.keys import (
 if TYPE_CHECKING:
     from ozx.archive.columns import Columns
 
-_BLOCK = 1 << 20
 # Above this, numpy reads the central directory so much faster that its import (0.1 s) pays.
 MANY_ENTRIES = 50_000
 # Comparing a name with this many others takes a tenth of a second.
@@ -55,16 +54,9 @@ class Item(NamedTuple):
 
 
 class ArchiveView:
-    """A view of an archive that also shows entries which `ArchiveReader` refuses.
+    """A view of an archive, or of a node in it, that also shows entries which `ArchiveReader` refuses.
 
-    Parameters
-    ----------
-    source
-        The archive's bytes.
-    node
-        Path of the node to show; empty for the root.
-    ahead
-        Minimal number of bytes per read of metadata.
+    `ahead` is the minimal number of bytes per read of metadata.
     """
 
     def __init__(self, source: ByteSource, node: str = "", *, ahead: int = 1 << 17) -> None:
@@ -221,13 +213,7 @@ class ArchiveView:
 
 
 class DirectoryView:
-    """A view of a directory that shows all its files; symbolic links are followed, except in cycles.
-
-    Parameters
-    ----------
-    path
-        The directory.
-    """
+    """A view of a directory that shows all its files; symbolic links are followed, except in cycles."""
 
     node = ""  # a sub-directory shows a node
     notes: tuple[str, ...] = ()  # on what the view does not show
@@ -273,9 +259,7 @@ class DirectoryView:
     def iter_value(self, item: Item) -> Iterator[bytes]:
         """Yield the bytes of a file in blocks; raise `FormatError` if the file changes while it is read."""
         source = FileSource(self._path(item.key))
-        size = source.size()
-        for offset in range(0, size, _BLOCK):
-            yield read_exactly(source, offset, min(_BLOCK, size - offset), item.key)
+        yield from iter_exactly(source, 0, source.size(), item.key)
         source.check_unchanged()
 
     def read_document(self, item: Item) -> bytes:

@@ -4,43 +4,48 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
-from ozx.errors import FormatError, name_error
-from ozx.flow.entry import Entry, FilePart, FileSpan, Part, changed, read_part, status_of
+from ozx.errors import name_error
+from ozx.flow.entry import Entry, FileSpan, Part, changed, check_no_archive, read_part, status_of
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.reading import LongDocuments
 
 
-class DirectorySource:
-    """A directory as an `ozx.flow.sources.source.Source`."""
+class ListedSource:
+    """The keys of a source that is a directory, on this computer or at a URL."""
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
-        self._checksums: dict[str, int] = {}
-        self._long = LongDocuments()
 
     @property
     def name(self) -> str:
-        """The path of the directory."""
+        """The path of the directory, or its URL without a query."""
         return self.listing.root
-
-    def __len__(self) -> int:
-        return len(self.listing)
 
     def __contains__(self, key: str) -> bool:
         return self.listing.has(key)
 
-    def exists(self, key: str) -> bool:
-        """Return whether a file exists, including files that the listing omits."""
-        return os.path.isfile(self.listing.path(key))
-
     def iter_keys(self) -> Iterator[str]:
         """Yield the keys in archive order."""
         return self.listing.iter_keys()
+
+
+class DirectorySource(ListedSource):
+    """A directory on this computer as an `ozx.flow.sources.source.Source`."""
+
+    def __init__(self, listing: Listing) -> None:
+        super().__init__(listing)
+        self._checksums: dict[str, int] = {}
+        self._long = LongDocuments()
+
+    def exists(self, key: str) -> bool:
+        """Return whether a file exists, including files that the listing omits."""
+        return os.path.isfile(self.listing.path(key))
 
     def size(self, key: str) -> int:
         """Return the length in bytes of the file of a key."""
@@ -70,16 +75,8 @@ class DirectorySource:
         """
         part = self.part(key)
         if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
-            descriptor = open_for_reading(part.path)
-            try:
-                check_not_embedded(descriptor, part.path, part.length)
-            finally:
-                os.close(descriptor)
+            check_not_embedded(part)
         return Entry(key, (part,))
-
-    def crc32(self, key: str) -> None:
-        """Return None, because a directory stores no checksums."""
-        del key
 
     def _path(self, key: str) -> str:
         if not self.listing.has(key):
@@ -91,22 +88,21 @@ def iter_files(listing: Listing) -> Iterator[Entry]:
     """Yield all files except metadata as entries; each file is opened when it is read."""
     for folder in listing.folders:
         for name in folder.names:
-            path = f"{listing.root}/{folder.prefix}{name}"
-            yield Entry(folder.prefix + name, (_WholeFile(path, os.stat(path).st_size),))
+            file = FileSpan.of_file(f"{listing.root}/{folder.prefix}{name}")
+            yield Entry(folder.prefix + name, (_UncheckedFile(file, file.length),))
 
 
-class _WholeFile(FilePart):
+class _UncheckedFile(NamedTuple):
     """A whole file; reading raises an error if the file is an archive (``rfc9/not-embedded``)."""
 
+    file: FileSpan
+    length: int
+
     def iter_blocks(self) -> Iterator[bytes]:
-        blocks = FilePart.iter_blocks(self)
+        blocks = self.file.iter_blocks()
         first = next(blocks, b"")
         if first.startswith(LOCAL_SIGNATURE):
-            descriptor = open_for_reading(self.path)
-            try:
-                check_not_embedded(descriptor, self.path, self.length)
-            finally:
-                os.close(descriptor)
+            check_not_embedded(self.file)
         yield first
         yield from blocks
 
@@ -131,23 +127,7 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     return content
 
 
-def check_not_embedded(descriptor: int, path: str, size: int) -> None:
-    """Check that a file that begins like an archive does not also end like an archive.
-
-    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
-    begin with the signature of a local file header by chance, but does not also end in an end record.
-
-    `FormatError`: The file is an archive (``rfc9/not-embedded``).
-    """
-    length = min(size, END_SEARCH_LENGTH)
-    os.lseek(descriptor, size - length, os.SEEK_SET)
-    tail = b""
-    while len(tail) < length and (data := os.read(descriptor, length - len(tail))):
-        tail += data
-    if ends_archive(tail):
-        raise FormatError(
-            "this file is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-            path=path,
-            rule="rfc9/not-embedded",
-            hint="Move it out of the directory, then pack again.",
-        )
+def check_not_embedded(file: FileSpan) -> None:
+    """Check that a file that begins like an archive does not also end like an archive; see `check_no_archive`."""
+    length = min(file.length, END_SEARCH_LENGTH)
+    check_no_archive(read_part(file.span(file.length - length, length)), "this file", file.path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
@@ -33,18 +32,10 @@ _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file path or URL, and the path of a node in that file.
+    """A file path or URL, and the path of a node in that file."""
 
-    Attributes
-    ----------
-    path
-        The archive or directory, or its URL.
-    node
-        Path of the node; the root's is empty.
-    """
-
-    path: str
-    node: str = ""
+    path: str  # the archive or directory, or its URL
+    node: str = ""  # the path of the node; the root's is empty
 
     @property
     def is_remote(self) -> bool:
@@ -69,13 +60,7 @@ class Location:
         return any(folder.find(key) is not None for key in (METADATA, *LEGACY_METADATA[:2]))
 
 
-def parse_location(
-    text: StrPath,
-    *,
-    is_file: Callable[[str], bool] = os.path.isfile,
-    is_directory: Callable[[str], bool] = os.path.isdir,
-    windows: bool = os.name == "nt",
-) -> Location:
+def parse_location(text: StrPath, *, windows: bool = os.name == "nt") -> Location:
     """Return the file and the node that the location `text` names.
 
     An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
@@ -85,19 +70,8 @@ def parse_location(
     * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
     * ``file:///FILE``, and any other URL unchanged.
 
-    Parameters
-    ----------
-    text
-        A path, a URL or a node URI.
-    is_file, is_directory
-        Tests of paths on the disk.
-    windows
-        Whether ``ozx:///C:/…`` begins with a drive.
-
-    Raises
-    ------
-    UsageError
-        `text` is empty; or a node URI is relative, names no archive, or has an invalid node path.
+    Raise `UsageError` for an empty text, and for a node URI that is relative, names no archive, or has an invalid node
+    path.
 
     Examples
     --------
@@ -109,12 +83,12 @@ def parse_location(
     Location(path='cells.ozx', node='')
     """
     name = given_path(text)
-    if not isinstance(text, str) or is_file(text) or is_directory(text):
+    if not isinstance(text, str) or os.path.isfile(text) or os.path.isdir(text):
         return Location(name)
     if text.startswith(_SCHEME):
-        return _parse_ozx(text, is_file, is_directory, windows=windows)
+        return _parse_ozx(text, windows=windows)
     if _PIPE in text:
-        return _parse_pipeline(text, is_directory, windows=windows)
+        return _parse_pipeline(text, windows=windows)
     return Location(_local_path(text, windows=windows))
 
 
@@ -124,11 +98,6 @@ def given_path(path: StrPath) -> str:
     Bytes are not a path, because they are the content of a file for `ozx.is_ozx`.
 
     The system would treat an empty path as the working directory, or as the root directory if a slash is added.
-
-    Examples
-    --------
-    >>> given_path("cells.ozx")
-    'cells.ozx'
     """
     name = os.fspath(path)
     if isinstance(name, bytes):
@@ -159,20 +128,6 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
 
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
-
-    Parameters
-    ----------
-    path
-        The output, or a folder for outputs.
-    windows
-        Whether ``file:///C:/…`` begins with a drive, and Windows' rules for names apply.
-    remote
-        Whether ``s3://`` is allowed.
-
-    Raises
-    ------
-    UsageError
-        `path` is another URL, or empty, or a name that Windows would change.
 
     Examples
     --------
@@ -217,29 +172,17 @@ def _local_hint(url: str, *, windows: bool) -> str:
 def given_source(path: StrPath) -> str:
     """Return the path of a local file or directory as a string; reject URLs.
 
-    This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``; see `parse_local`.
+    This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``.
     """
     name = given_path(path)
     if _URL.match(name) is not None and not os.path.lexists(name):
-        raise _remote_refused(name)
+        raise UsageError(
+            "expected a file or directory on this computer; found a URL",
+            path=printable_url(name),
+            hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels (ozx "
+            "info, validate, view, ozx.open, …) take URLs.",
+        )
     return name
-
-
-def parse_local(text: StrPath) -> Location:
-    """Return the local location that `text` names; reject URLs; see `parse_location`."""
-    location = parse_location(text)
-    if location.is_remote:
-        raise _remote_refused(location.path)
-    return location
-
-
-def _remote_refused(url: str) -> UsageError:
-    return UsageError(
-        "expected a file or directory on this computer; found a URL",
-        path=printable_url(url),
-        hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels (ozx info, "
-        "validate, view, ozx.open, …) take URLs.",
-    )
 
 
 def format_location(location: Location) -> str:
@@ -272,9 +215,7 @@ def printable_location(text: StrPath) -> str:
     return printable_url(name) if is_url else name
 
 
-def _parse_ozx(
-    text: str, is_file: Callable[[str], bool], is_directory: Callable[[str], bool], *, windows: bool
-) -> Location:
+def _parse_ozx(text: str, *, windows: bool) -> Location:
     rest = text[len(_SCHEME) :]
     if "|" in rest and _PIPE in rest:
         raise _refused(text, f"expected ozx:// or {_PIPE}; found both")
@@ -284,12 +225,13 @@ def _parse_ozx(
     whole = unquote(rest, errors="surrogateescape")
     if windows and _DRIVE.match(whole):
         whole = whole[1:]
-    for end in _ends(whole):
+    for component in re.finditer(r"[^/]+", whole):
+        end = component.end()
         path = whole[:end]
-        if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
+        if os.path.isfile(path) or (path.lower().endswith(_ENDINGS) and not os.path.isdir(path)):
             node = _checked_node(text, whole[end:].removeprefix("/"))
             return Location(path.replace("/", "\\") if windows else path, node)
-    if is_directory(whole):
+    if os.path.isdir(whole):
         raise _refused(
             text,
             "expected an archive; found a directory",
@@ -298,12 +240,7 @@ def _parse_ozx(
     raise _refused(text, "expected the path of an archive (.ozx, .zip), or of a node in it; found no archive")
 
 
-def _ends(path: str) -> list[int]:
-    """Return the end position of each component of `path`."""
-    return [match.end() for match in re.finditer(r"[^/]+", path)]
-
-
-def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: bool) -> Location:
+def _parse_pipeline(text: str, *, windows: bool) -> Location:
     # URL pipelines of tensorstore and neuroglancer: each |scheme: reads the result of the steps before.
     base, _, rest = text.partition(_PIPE)
     node, *formats = rest.split("|")
@@ -314,7 +251,7 @@ def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: 
     path = _local_path(base, windows=windows)
     if not path:
         raise _refused(text, f"expected a file before {_PIPE}; found nothing")
-    if is_directory(path):
+    if os.path.isdir(path):
         raise _refused(
             text, f"expected an archive before {_PIPE}; found a directory", "Give the node's sub-directory instead."
         )

@@ -18,7 +18,7 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
     if os.path.isdir(location.path):
         return DirectoryView(location.path)
     if location.is_directory_url():
-        from ozx.flow.sources.remote_browsing import RemoteDirectoryView  # noqa: PLC0415 (few directories are remote)
+        from ozx.flow.sources.remote_directory import RemoteDirectoryView  # noqa: PLC0415 (few directories are remote)
 
         return RemoteDirectoryView(location.path)
     if location.is_remote:

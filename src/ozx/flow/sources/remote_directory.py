@@ -1,4 +1,4 @@
-"""Read a remote directory as a source, and its objects as entries."""
+"""Read a remote directory as a source, its objects as entries, and show it as a view."""
 
 from __future__ import annotations
 
@@ -6,53 +6,40 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.object_store import md5_of
 from ozx.archive.remote.transport import Mark
-from ozx.errors import FormatError
-from ozx.flow.entry import Entry, Part
+from ozx.flow.entry import Entry, Part, check_no_archive
 from ozx.flow.read_ahead import Place
+from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
+from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
+from ozx.hierarchy.entry_order import hierarchy_order
 
 _BLOCK = 16 << 20
 
 
-class RemoteDirectorySource:
-    """A remote directory as an `ozx.flow.sources.source.Source`."""
+class RemoteDirectorySource(ListedSource):
+    """A remote directory as an `ozx.flow.sources.source.Source`; every response is compared with the listing."""
 
     def __init__(self, objects: RemoteObjects, listing: Listing) -> None:
-        self.listing = listing
+        super().__init__(listing)
         self.notes = tuple(objects.notes)
         self._objects = objects
         self.folder = objects.folder
         self._marks = objects.marks
 
     @property
-    def name(self) -> str:
-        """The directory's URL without its query."""
-        return self.folder.name
-
-    @property
     def url(self) -> str:
         """The directory's URL with its query, which may contain a signature; do not use it in messages."""
         return self.folder.url
 
-    def __len__(self) -> int:
-        return len(self.listing)
-
-    def __contains__(self, key: str) -> bool:
-        return self.listing.has(key)
-
     def exists(self, key: str) -> bool:
         """Return whether an object exists, including objects that the listing omits."""
         return key in self._marks
-
-    def iter_keys(self) -> Iterator[str]:
-        """Yield the keys in archive order."""
-        return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
         """Return the length in bytes of the object of a key."""
@@ -76,19 +63,9 @@ class RemoteDirectorySource:
         """Return an object as an entry; reading it raises an error if it is an archive (``rfc9/not-embedded``)."""
         return Entry(key, (self.part(key),))
 
-    def crc32(self, key: str) -> None:
-        """Return None: an object has no CRC-32."""
-        del key
-
     def count_bytes(self) -> int:
         """Return the total length in bytes of all objects, without a request."""
         return sum(self._mark(key).size for key in self.iter_keys())
-
-    def check_unchanged(self) -> None:
-        """Do nothing, because every response is already compared with the listing."""
-
-    def close(self) -> None:
-        """Do nothing: connections close on their own."""
 
     def _mark(self, key: str) -> Mark:
         if not self.listing.has(key):
@@ -151,16 +128,50 @@ class ObjectPart:
 
     def _check_not_embedded(self) -> None:
         start = max(0, self.mark.size - END_SEARCH_LENGTH)
-        if ends_archive(self.folder.read(self.key, start, self.mark.size - start, self.mark)):
-            raise FormatError(
-                f"{self.key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-                path=self.folder.name,
-                rule="rfc9/not-embedded",
-                hint="Move it out of the directory, then pack again.",
-            )
+        tail = self.folder.read(self.key, start, self.mark.size - start, self.mark)
+        check_no_archive(tail, self.key, self.folder.name)
 
 
 def list_remote_directory(url: str) -> RemoteDirectorySource:
     """Return the directory at a URL as a source."""
     objects = find_objects(url)
     return RemoteDirectorySource(objects, list_keys(objects.folder.name, objects.marks))
+
+
+class RemoteDirectoryView(DirectoryView):
+    """A view of a remote directory; if the server cannot list it, the view contains only metadata."""
+
+    def __init__(self, url: str) -> None:
+        self._objects = find_objects(url, metadata_only=True)
+        super().__init__(self._objects.folder.name)
+        self.notes = tuple(self._objects.notes)
+
+    def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
+        """Yield the objects of each folder before the objects of its sub-folders."""
+        for key in sorted(self._objects.marks, key=hierarchy_order):
+            if not metadata_only or is_any_metadata_key(key):
+                yield Item(key, self._objects.marks[key].size)
+
+    def find(self, key: str) -> Item | None:
+        """Return the object with the key `key`, or None."""
+        mark = self._objects.marks.get(key)
+        if mark is None and not self._objects.folder.can_list:
+            found = self._objects.folder.find(key)
+            mark = None if found is None else found.mark
+        return None if mark is None else Item(key, mark.size)
+
+    def names(self) -> list[str]:
+        """Return the names of objects and folders directly below the URL."""
+        return sorted({key.partition("/")[0] for key in self._objects.marks})
+
+    def iter_value(self, item: Item) -> Iterator[bytes]:
+        """Yield the bytes of an object in blocks; raise `FormatError` if the object changes while it is read."""
+        folder, mark = self._objects.folder, self._objects.marks.get(item.key)
+        if mark is None:
+            yield folder.read(item.key)
+        else:
+            yield from ObjectPart(folder, item.key, mark, 0, mark.size).iter_blocks()
+
+    def read_document(self, item: Item) -> bytes:
+        """Return the value of a metadata object; raise `FormatError` if it is too long."""
+        return self._objects.read_document(item.key)

@@ -15,7 +15,15 @@ from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.json.reading import LongDocuments, as_object
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, is_legacy_metadata_key, is_metadata_key, node_of, paths_above
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ORIGINAL_METADATA,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+    paths_above,
+)
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
@@ -26,7 +34,7 @@ from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_
 # server does not have is a missing chunk, which zarr reads as the fill value.
 
 # OME-Zarr 0.5: names whose existence follows from the kind of the group above.
-_LABELS, _SERIES_GROUP, _SERIES_XML = "labels", "OME", "OME/METADATA.ome.xml"
+_LABELS, _SERIES_GROUP = "labels", "OME"
 # "bioformats2raw.layout" without a list: images are numbered from 0.
 _SERIES_AT_A_TIME = REQUESTS
 _MOST_CHUNKS = 10_000_000
@@ -107,14 +115,11 @@ class _Search:
             for path, grid in grids.items()
             for place in itertools.product(*map(range, grid.counts))
         )
-        self.found.objects += self._folder.find_all(itertools.chain(self._other_files(), keys))
+        others = [ORIGINAL_METADATA] if _SERIES_GROUP in self._hierarchy.nodes else []
+        self.found.objects += self._folder.find_all(itertools.chain(others, keys))
         self.found.notes.append(
             "the server cannot list files: only the files that the metadata refer to were requested"
         )
-
-    def _other_files(self) -> Iterator[str]:
-        if _SERIES_GROUP in self._hierarchy.nodes:
-            yield _SERIES_XML
 
     def _read(self, key: str) -> tuple[str, RemoteObject | None, bytes]:
         try:

@@ -18,9 +18,6 @@ class Source(Protocol):
     def name(self) -> str:
         """The name of the hierarchy, for messages."""
 
-    def __len__(self) -> int:
-        """Return the number of keys."""
-
     def __contains__(self, key: str) -> bool:
         """Return whether the key exists."""
 
@@ -45,19 +42,9 @@ class Source(Protocol):
         `FormatError`: The value is an archive itself (``rfc9/not-embedded``).
         """
 
-    def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value; None if computing it requires reading the value."""
-
 
 class StoredValues(Mapping[str, bytes]):
-    """A mapping from keys to values that are read on request.
-
-    Examples
-    --------
-    >>> values = StoredValues(["b", "a"], str.encode)
-    >>> list(values), values["a"], "c" in values
-    (['b', 'a'], b'a', False)
-    """
+    """A mapping from keys to values that are read on request."""
 
     def __init__(self, keys: Iterable[str], read: Callable[[str], bytes]) -> None:
         self._keys = dict.fromkeys(keys)

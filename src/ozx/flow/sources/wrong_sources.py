@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from ozx.archive.other_formats import LONGEST_SIGNATURE, OtherFormat, describe_names, find_format
 from ozx.errors import FormatError, OzxError, UsageError
@@ -156,10 +157,5 @@ def _describe_zip(path: str) -> tuple[str, str] | None:
 
 
 def _names_in(path: str) -> Sequence[str]:
-    names = []
     with os.scandir(path) as entries:
-        for entry in entries:
-            names.append(entry.name)
-            if len(names) == _MOST_NAMES:
-                break
-    return sorted(names)
+        return sorted(entry.name for entry in islice(entries, _MOST_NAMES))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ozx.hierarchy.json.reading import Document, as_object, as_text
+
 # Before 0.6.dev4 the ends of a transformation were strings.
 _EARLY = re.compile(r"0\.6\.?dev[123]")
 _DRAFTS = {
@@ -12,6 +14,11 @@ _DRAFTS = {
     r"0\.9\.?dev[12]": "0.6 with free axes (RFC-3) and orientation (RFC-4), a draft",
     r"0\.9\.?dev\d+": "a draft with collections (RFC-8)",
 }
+
+
+def version_of(root: Document) -> str | None:
+    """Return the OME-Zarr version in the ``zarr.json`` of a root; None if it names no version."""
+    return as_text(as_object(as_object(root.get("attributes")).get("ome")).get("version"))
 
 
 def has_systems(version: str | None) -> bool | None:
