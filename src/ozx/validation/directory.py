@@ -113,12 +113,10 @@ def _check_nodes(
     yield from check_sharding(nodes, listing.iter_keys())
     if rules is None:
         return
-    is_v3 = True
     if not nodes and listing.legacy_keys:
         nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
         yield from check_read_faults(faults)
-        is_v3 = False
-    yield from rules.findings(Hierarchy(nodes, is_v3, source.exists))
+    yield from rules.findings(Hierarchy(nodes, source.exists))
     if level == "data":
         from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 

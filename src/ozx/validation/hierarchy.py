@@ -35,9 +35,6 @@ from ozx.validation.zarr.documents import (
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
 
-__all__ = ["NODE_CHECKS", "Hierarchy", "NodeRules", "Options", "check_documents"]
-
-
 # Limits of the cache of checked documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
@@ -150,4 +147,4 @@ def check_documents(metadata: Mapping[str, bytes], options: Options | None = Non
     nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
     for fault in faults:
         yield finding_from_error(fault.error, entry=fault.key)
-    yield from rules.findings(Hierarchy(nodes, is_v3))
+    yield from rules.findings(Hierarchy(nodes))

@@ -23,6 +23,7 @@ from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.flow.workers import checked_jobs
+from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.json.reading import LongDocuments
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
@@ -34,7 +35,6 @@ from ozx.validation.container.rfc9 import (
     check_file_name,
     check_order,
     check_surroundings,
-    read_comment,
 )
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
@@ -189,7 +189,7 @@ def _concerns(finding: Finding, node: str) -> bool:
 def _check_hierarchy(
     reader: ArchiveReader, facts: ArchiveFacts, level: Level, options: Options | None, *, strict: bool
 ) -> Iterator[Finding]:
-    roles, comment = EntryRoles.of(facts), read_comment(facts)
+    roles, comment = EntryRoles.of(facts), parse_comment(facts.end.comment)
     yield from check_order(facts, roles, comment)
     rules = None if level == "archive" else NodeRules(options)
     values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
@@ -203,13 +203,11 @@ def _check_hierarchy(
     yield from check_comment(facts.end.comment, comment, version, strict=strict)
     if rules is None:
         return
-    is_v3 = True
     if not nodes and roles.legacy:
         values = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
         nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
         yield from check_read_faults(faults)
-        is_v3 = False
-    yield from rules.findings(Hierarchy(nodes, is_v3, _finder(facts)))
+    yield from rules.findings(Hierarchy(nodes, _finder(facts)))
 
 
 def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> Iterator[Finding]:

@@ -514,9 +514,6 @@ class _SubsetPlanner:
     def _is_array(self, path: str) -> bool:
         return path in self._documents and self._documents[path].get("node_type") == "array"
 
-    def _items(self, path: str) -> list[object]:
-        return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
-
     def _check_groups(self, path: str) -> None:
         """Raise an error if an image's group or a parent group contains unknown metadata that must be understood."""
         for above in (path, *paths_above(path)):

@@ -11,7 +11,7 @@ import numpy as np
 from ozx.archive.audit.facts import ArchiveFacts, iter_names
 from ozx.archive.records import method_name
 from ozx.atomic.temporary import is_partial
-from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.comment import Comment
 from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
@@ -185,8 +185,3 @@ def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Fin
     else:
         message = f"the file lies inside a hierarchy: {folder} has a {name}"
         yield make_finding("rfc9/not-embedded", message)
-
-
-def read_comment(facts: ArchiveFacts) -> Comment:
-    """Return the parsed archive comment."""
-    return parse_comment(facts.end.comment)

@@ -14,8 +14,6 @@ from ozx.hierarchy.references import iter_references
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.hierarchy.zarr.codecs import SHARDING
 from ozx.validation.nodes.document import NodeDocument, merge_legacy
-from ozx.validation.report import Finding, Severity
-from ozx.validation.rules.findings import make_finding
 
 # Limits of the cache of parsed documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
@@ -70,19 +68,6 @@ class NodeFacts:
         """Return a copy of these facts for an identical ``zarr.json`` at `key`."""
         return replace(self, key=key, ome_key=key)
 
-    def finding(
-        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
-    ) -> Finding:
-        """Return a finding about the node; `pointer` is a JSON pointer into its document."""
-        return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
-
-    def ome_finding(
-        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
-    ) -> Finding:
-        """Return a finding about the node's OME-Zarr metadata; `pointer` is a JSON pointer into that metadata."""
-        where = self.ome_pointer + pointer
-        return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
-
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
@@ -90,7 +75,6 @@ class Hierarchy:
 
     # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     nodes: Mapping[str, NodeFacts]
-    is_v3: bool = True
     # Returns whether a file has this key; True for every key if the files are unknown.
     has_file: Callable[[str], bool] = lambda _: True
 

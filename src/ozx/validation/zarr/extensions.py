@@ -56,13 +56,10 @@ def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
         for name, reference in node.references:
             # ZEP 10, "Application to sub-nodes": "A reference to the metadata as part of the extension itself".
             target = resolve_reference(path, reference)
-            what = f"the extension {shown(name)} refers to {shown(reference)}"
-            if target is None:
-                yield node.finding(
-                    "zarr/extension-reference", f"{what}, which lies outside of the hierarchy", "/extensions"
-                )
-            elif target not in hierarchy.nodes:
-                yield node.finding("zarr/extension-reference", f"{what}, where there is no node", "/extensions")
+            if target is None or target not in hierarchy.nodes:
+                where = "which lies outside of the hierarchy" if target is None else "where there is no node"
+                message = f"the extension {shown(name)} refers to {shown(reference)}, {where}"
+                yield Place(node.key, "/extensions").finding("zarr/extension-reference", message)
 
 
 def _extensions_of(node: NodeDocument) -> list[Extension]:
