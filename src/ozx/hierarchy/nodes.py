@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError
-from ozx.hierarchy.json.reading import parse_document
+from ozx.hierarchy.json.reading import as_object, parse_document
 from ozx.hierarchy.keys import METADATA, node_of, path_order
 from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
-from ozx.hierarchy.zarr.array import ArrayMetadata, GroupMetadata, convention_names, parse_array, parse_group
+from ozx.hierarchy.zarr.array import ArrayMetadata, convention_names, parse_array
 from ozx.hierarchy.zarr.extensions import declared_extensions
-from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 from ozx.quoting import quote
 
 
@@ -101,7 +101,9 @@ def _parse_node(path: str, document: dict[str, Any]) -> Node:
         array = parse_array(document)
         return Node(path, "array", 3, array=array, problems=(*problems, *array.problems))
     if node_type == "group":
-        return _group_node(path, 3, parse_group(document), problems)
+        attributes = document.get("attributes", {})
+        problems += [] if isinstance(attributes, dict) else ["attributes is not an object"]
+        return _group_node(path, 3, as_object(attributes), problems)
     return Node(path, None, 3, problems=(*problems, "node_type is neither array nor group"))
 
 
@@ -112,7 +114,7 @@ def _parse_legacy_node(path: str, documents: dict[str, dict[str, Any]]) -> Node:
         node = Node(path, "array", 2, array=array, problems=array.problems)
     else:
         problems = [] if ".zgroup" in documents else ["it has neither .zgroup nor .zarray"]
-        node = _group_node(path, 2, parse_v2_group(attributes), problems)
+        node = _group_node(path, 2, attributes or {}, problems)
     return _with_declarations(node, {}, attributes)
 
 
@@ -121,7 +123,7 @@ def _with_declarations(node: Node, document: dict[str, Any], attributes: Any) ->
     return replace(node, extensions=extensions, conventions=conventions) if extensions or conventions else node
 
 
-def _group_node(path: str, zarr_format: int, group: GroupMetadata, problems: list[str]) -> Node:
-    ome = parse_ome(group.attributes, zarr_format)
+def _group_node(path: str, zarr_format: int, attributes: dict[str, Any], problems: list[str]) -> Node:
+    ome = parse_ome(attributes, zarr_format)
     found = () if ome is None else ome.problems
-    return Node(path, "group", zarr_format, ome=ome, problems=(*problems, *group.problems, *found))
+    return Node(path, "group", zarr_format, ome=ome, problems=(*problems, *found))

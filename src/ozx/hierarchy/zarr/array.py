@@ -1,4 +1,4 @@
-"""Metadata of arrays and groups, and their conventions, from ``zarr.json`` (Zarr core 3.1)."""
+"""Metadata of arrays, and declared conventions, from ``zarr.json`` (Zarr core 3.1)."""
 
 from __future__ import annotations
 
@@ -121,28 +121,6 @@ def _dimension_names(value: Any, shape: tuple[int, ...] | None, problems: list[s
     if shape is not None and len(value) != len(shape):
         problems.append(f"it has {len(shape)} dimensions, but {len(value)} dimension names")
     return tuple(value)
-
-
-# Metadata of a group, from its ``zarr.json`` (Zarr core 3.1, "Group metadata").
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMetadata:
-    """A group's metadata."""
-
-    # The user's attributes; those of OME-Zarr are under ``ome``.
-    attributes: dict[str, Any]
-    # Values of the wrong type, one phrase each.
-    problems: tuple[str, ...] = ()
-
-
-def parse_group(document: dict[str, Any]) -> GroupMetadata:
-    """Parse a group's ``zarr.json``. Faults raise no error; `problems` of the result describes them."""
-    attributes = document.get("attributes", {})
-    return GroupMetadata(
-        attributes=as_object(attributes),
-        problems=() if isinstance(attributes, dict) else ("attributes is not an object",),
-    )
 
 
 # Zarr conventions declared in a node's attributes (version 1 of 2025-12-10, and the earlier form).

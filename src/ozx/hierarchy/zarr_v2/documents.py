@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text
-from ozx.hierarchy.zarr.array import ArrayMetadata, GroupMetadata
+from ozx.hierarchy.zarr.array import ArrayMetadata
 
 # "Data type encoding": byte order, kind, bytes of an item, and for times their unit.
 _DTYPE = re.compile(r"[<>|]([biufcmMSUVO])(\d{0,9})(?:\[.*\])?")
@@ -73,11 +73,6 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
         attributes=attributes or {},
         problems=tuple(problems),
     )
-
-
-def parse_v2_group(attributes: dict[str, Any] | None = None) -> GroupMetadata:
-    """Parse a Zarr v2 group; only its ``.zattrs`` contains information."""
-    return GroupMetadata(attributes or {})
 
 
 # Conversion of Zarr v2 data types to v3.
