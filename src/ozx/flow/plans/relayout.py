@@ -28,10 +28,9 @@ from ozx.hierarchy.relayout.shard_choice import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
+from ozx.hierarchy.zarr.extensions import check_understood, is_registered
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout
-from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
-from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.normalisation import renew_copies
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 from ozx.hierarchy.zarr.rectilinear import parse_edges, regular_document
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 

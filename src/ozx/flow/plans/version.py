@@ -14,8 +14,7 @@ from ozx.hierarchy.keys import METADATA, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.conversion import checked_version, convert_group
-from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.normalisation import renew_copies
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 
 _P = TypeVar("_P", bound=Plan)
 

@@ -24,10 +24,15 @@ from ozx.hierarchy.relayout.shard_choice import (
     transcoded_document,
 )
 from ozx.hierarchy.zarr.codecs import ChecksumOption, parse_checksum_option, parse_named
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
+from ozx.hierarchy.zarr.extensions import (
+    EXTENSIONS,
+    Extension,
+    Understands,
+    array_extensions,
+    is_registered,
+    parse_extensions,
+)
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.hierarchy.zarr.must_understand import is_registered
-from ozx.hierarchy.zarr.normalisation import Understands
 
 Lengths = tuple[int, ...]
 Axes = tuple[tuple[str | None, str | None], ...]

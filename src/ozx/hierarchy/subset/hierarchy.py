@@ -39,9 +39,8 @@ from ozx.hierarchy.subset.levels import (
 )
 from ozx.hierarchy.subset.region import LevelChoice, Selection, find_channels
 from ozx.hierarchy.zarr.array import parse_array
-from ozx.hierarchy.zarr.extensions import EXTENSIONS
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.hierarchy.zarr.must_understand import check_understood
 
 # Choice of a label image's levels that match the kept levels of its image.
 

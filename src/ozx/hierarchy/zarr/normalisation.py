@@ -16,10 +16,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_object, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, parse_extensions, unknown_fields
-
-#: Function that tells whether a reader understands an extension, given the extension point and value in normal form.
-Understands = Callable[[str, Any], bool]
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, Understands, parse_extensions, unknown_fields
 
 #: The extension points that say how chunks are found and decoded; a reader supports certain names at each point.
 DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
@@ -192,25 +189,25 @@ def _expand(value: Any) -> Any:
 # Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so
 # that wrong copies are worse than no copies.
 
-FIELD = "consolidated_metadata"
+CONSOLIDATED = "consolidated_metadata"
 
 
 def without_copies(document: Document) -> Document:
     """Return a group's document without consolidated metadata."""
-    return {name: value for name, value in document.items() if name != FIELD}
+    return {name: value for name, value in document.items() if name != CONSOLIDATED}
 
 
 def renew_copies(document: Document, path: str, find: Callable[[str], Document | None]) -> Document:
     """Return a group's document whose consolidated metadata repeats the nodes as they are now."""
-    field = as_object(document[FIELD])
+    field = as_object(document[CONSOLIDATED])
     copies = {}
     for name, copy in as_object(field.get("metadata")).items():
         found = find(f"{path}/{name}" if path else name)
         if found is not None:
             # zarr-python writes an empty field in the copy of a group.
-            empty = {FIELD: copy[FIELD]} if FIELD in as_object(copy) else {}
+            empty = {CONSOLIDATED: copy[CONSOLIDATED]} if CONSOLIDATED in as_object(copy) else {}
             copies[name] = without_copies(found) | empty
-    return {**document, FIELD: {**field, "metadata": copies}} if copies else without_copies(document)
+    return {**document, CONSOLIDATED: {**field, "metadata": copies}} if copies else without_copies(document)
 
 
 def say_the_same(copy: Any, document: Any) -> bool:
@@ -226,12 +223,16 @@ def say_the_same(copy: Any, document: Any) -> bool:
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
     """Return whether a group's consolidated metadata differs from the nodes at `paths`."""
-    if document.get(FIELD) is None:
+    if document.get(CONSOLIDATED) is None:
         return False
-    copies = as_object(as_object(document[FIELD]).get("metadata"))
+    copies = as_object(as_object(document[CONSOLIDATED]).get("metadata"))
     return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
 
 
 def _content(document: Any) -> dict[str, Any]:
     """Return the non-empty fields of a document, without consolidated metadata, which is compared separately."""
-    return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}
+    return {
+        name: value
+        for name, value in as_object(document).items()
+        if name != CONSOLIDATED and value not in ({}, [], None)
+    }

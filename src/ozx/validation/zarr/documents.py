@@ -11,7 +11,7 @@ from typing import Any
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import METADATA, ROOT_METADATA
 from ozx.hierarchy.zarr.extensions import unknown_fields
-from ozx.hierarchy.zarr.normalisation import FIELD, say_the_same
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, say_the_same
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
 from ozx.validation.report import Finding, Severity
@@ -209,7 +209,7 @@ class ConsolidatedCopies:
     def look(self, node: NodeDocument) -> None:
         """Compare a node with its copy in the consolidated metadata."""
         if not node.path:
-            copies = as_object(node.document.get(FIELD)).get("metadata")
+            copies = as_object(node.document.get(CONSOLIDATED)).get("metadata")
             # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
             if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
                 self._copies = dict(copies)
@@ -231,5 +231,5 @@ class ConsolidatedCopies:
         ):
             if paths:
                 message = f"{what}: {len(paths):,}, {listed(paths)}"
-                pointer = f"/{FIELD}/metadata"
+                pointer = f"/{CONSOLIDATED}/metadata"
                 yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)
