@@ -2,8 +2,8 @@
 
 ``array``, ``codecs``
     The members of ``zarr.json``; codecs by name, and the checksum behind each chunk.
-``chunk_keys``, ``layout``
-    The keys of chunks, their layout in stored values, the index of a shard.
+``layout``
+    The layout of chunks in stored values, and the index of a shard.
 ``extensions``
     What a document declares beyond the core, and whether its chunks may be moved.
 ``normalisation``

@@ -1,4 +1,4 @@
-"""Extensions in a Zarr v3 document: codecs, data types, fields and other items outside of the Zarr core."""
+"""Extensions in a Zarr v3 document: codecs, data types, fields and other items, and which of them ozx understands."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class _Normaliser:
         # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
         if as_object(copies).get("kind") != "inline":
             self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
-        return {name: value for name, value in document.items() if name != "consolidated_metadata"}
+        return without_copies(document)
 
     def _is_clean(self, copies: Any) -> bool:
         """Return whether zarr-python can read this consolidated metadata unchanged."""
@@ -231,8 +231,4 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
 
 def _content(document: Any) -> dict[str, Any]:
     """Return the non-empty fields of a document, without consolidated metadata, which is compared separately."""
-    return {
-        name: value
-        for name, value in as_object(document).items()
-        if name != CONSOLIDATED and value not in ({}, [], None)
-    }
+    return {name: value for name, value in without_copies(as_object(document)).items() if value not in ({}, [], None)}
