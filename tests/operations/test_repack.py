@@ -66,7 +66,7 @@ def test_what_is_no_chunk_stays_beside_the_chunks(tmp_path, copy):
         for key in ("0/notes.txt", "0/c/readme", "0/zz/last", "OME/METADATA.ome.xml"):
             assert archive.read(key) == key.encode()
     data = [name for name in names if not name.endswith("zarr.json")]
-    from ozx.hierarchy.entry_order import hierarchy_order  # noqa: PLC0415
+    from ozx.hierarchy.keys import hierarchy_order  # noqa: PLC0415
 
     assert data == sorted(data, key=hierarchy_order)
 

@@ -1,7 +1,7 @@
 """Zarr and OME-Zarr metadata: store keys and JSON documents, without file access and without ZIP.
 
-``keys``, ``entry_order``
-    Store keys and the nodes to which they belong; the order of an archive's entries.
+``keys``
+    Store keys, the nodes to which they belong, and their order in an archive.
 ``comment``
     The archive comment of RFC-9.
 ``json/``

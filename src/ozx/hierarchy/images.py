@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ozx.hierarchy.entry_order import component_order
+from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata

@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.errors import FormatError
 from ozx.hierarchy.json.reading import as_object, parse_document
-from ozx.hierarchy.keys import METADATA, node_of, path_order
+from ozx.hierarchy.keys import METADATA, breadth_first, node_of
 from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
 from ozx.hierarchy.zarr.array import ArrayMetadata, convention_names, parse_array
 from ozx.hierarchy.zarr.extensions import declared_extensions
@@ -68,7 +68,7 @@ class NodeCollector:
         for path, problems in self._problems.items():
             node = found.get(path, Node(path, None, 3))
             found[path] = _with_problems(node, problems)
-        return {path: found[path] for path in sorted(found, key=path_order)}
+        return {path: found[path] for path in sorted(found, key=breadth_first)}
 
 
 def group_command(path: str, node: str, *, is_v2: bool = False) -> str:

@@ -13,8 +13,7 @@ from ozx.flow.entry import status_of
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.entry_order import breadth_first, component_order
-from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding

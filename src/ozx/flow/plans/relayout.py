@@ -14,9 +14,8 @@ from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.workers import Workers
 from ozx.hierarchy.chunk_grid import ChunkKeys
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.relayout.layout_choice import (
     LayoutChoice,

@@ -18,9 +18,8 @@ from ozx.archive.names.decoding import name_fault
 from ozx.archive.recovery.entries import Evidence, FoundEntry, LostEntry, Witnesses, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
-from ozx.hierarchy.entry_order import ArchiveRank, archive_rank
 from ozx.hierarchy.json.reading import LongDocuments
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, ArchiveRank, archive_rank, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
 
 # The result of a salvage: values to write, and lost values.

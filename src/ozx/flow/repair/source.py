@@ -9,7 +9,7 @@ from typing import Literal, Protocol, Self, runtime_checkable
 
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.keys import breadth_first
 
 #: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.remote_directory import ObjectPart
 from ozx.flow.sources.remote_objects import find_objects
-from ozx.hierarchy.entry_order import component_order
+from ozx.hierarchy.keys import component_order
 
 
 class RemoteDirectoryView(DirectoryView):

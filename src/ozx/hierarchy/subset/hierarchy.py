@@ -13,9 +13,8 @@ from fractions import Fraction
 from functools import partial
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, as_list, as_object
-from ozx.hierarchy.keys import METADATA, paths_above
+from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.colors import parse_shown_channels

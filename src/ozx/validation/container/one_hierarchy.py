@@ -11,8 +11,7 @@ from itertools import chain, groupby
 
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, breadth_first, is_metadata_key, node_of
 from ozx.hierarchy.nodes import group_command, join_path
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding

@@ -12,9 +12,15 @@ from ozx.archive.audit.facts import ArchiveFacts, iter_names
 from ozx.archive.records import method_name
 from ozx.atomic.temporary import is_partial
 from ozx.hierarchy.comment import Comment
-from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    order_fault,
+)
 from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import make_finding
