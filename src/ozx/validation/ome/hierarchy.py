@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import describe_draft
-from ozx.validation.nodes.expecting import MISSING, find
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import MISSING, Place, find
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.coordinates.references import check_transformation_references
 from ozx.validation.ome.documents import LAYOUT

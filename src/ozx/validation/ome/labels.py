@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
-from ozx.validation.nodes.expecting import (
+from ozx.validation.nodes.place import (
     MISSING,
+    Place,
     as_integer,
     expect_integer,
     expect_list,
     expect_object,
     expect_objects,
     find,
+    repeated,
 )
-from ozx.validation.nodes.place import Place
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -85,13 +85,12 @@ def _check_values(value: Any, place: Place) -> Iterator[Finding]:
         if is_colors and "rgba" in item:
             yield from _check_rgba(item["rgba"], where / "rgba")
     # "This array contains one JSON object for each unique custom label." (0.4: "All `label-value`s must be unique.")
-    counts = Counter(number for number in values if number is not None)
-    repeated = [number for number, count in counts.items() if count > 1]
-    if is_colors and repeated:
-        message = f"expected one color for each label value; found several for {listed(repeated)}"
+    several = repeated(number for number in values if number is not None)
+    if is_colors and several:
+        message = f"expected one color for each label value; found several for {listed(several)}"
         yield place.finding("ome/image-label-unique", message)
     # label.schema: "uniqueItems": true.
-    elif repeated and len({json.dumps(item, sort_keys=True) for _, item in items}) < len(items):
+    elif several and len({json.dumps(item, sort_keys=True) for _, item in items}) < len(items):
         yield place.finding("ome/schema", "label.schema expects distinct objects; found equal objects")
 
 

@@ -12,8 +12,7 @@ from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.ome.model import Axis, Multiscale
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.hierarchy.zarr.array import ArrayMetadata
-from ozx.validation.nodes.expecting import MISSING, as_integer, expect_objects, expect_text, find
-from ozx.validation.nodes.place import Check, Place
+from ozx.validation.nodes.place import MISSING, Check, Place, as_integer, expect_objects, expect_text, find, repeated
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -181,10 +180,8 @@ def check_axes(value: Any, place: Place) -> Check[tuple[Axis, ...] | None]:
         yield from _check_details(item, where)
         axes.append(Axis(name, as_text(item.get("type")), as_text(item.get("unit"))))
     # "The values MUST be unique across all "name" fields."
-    names = [axis.name for axis in axes if axis.name is not None]
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        yield place.finding("ome/axis-names", f"axes: expected each name once; found {listed(repeated)} more than once")
+    if several := repeated(axis.name for axis in axes if axis.name is not None):
+        yield place.finding("ome/axis-names", f"axes: expected each name once; found {listed(several)} more than once")
     is_whole = isinstance(value, list) and len(items) == len(value)
     return tuple(axes) if axes and is_whole else None
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_numbers
-from ozx.validation.nodes.expecting import MISSING, expect_objects, expect_text, find
-from ozx.validation.nodes.place import Check, Place
+from ozx.validation.nodes.place import MISSING, Check, Place, describe_found, expect_objects, expect_text, find
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
@@ -38,8 +37,8 @@ def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[t
         # transformation MUST only be of type `translation` or `scale`."
         kind = find(step, "type")
         if kind not in _ALLOWED:
-            found = "it is missing" if kind is MISSING else f"found {shown(kind)}"
-            yield where.finding("ome/transformations", f"expected the type scale or translation; {found}")
+            message = f"expected the type scale or translation; {describe_found(kind)}"
+            yield where.finding("ome/transformations", message)
             continue
         kinds.append(kind)
         vector = yield from _check_parameters(step, kind, where, ndim)
@@ -90,8 +89,8 @@ def check_vector(step: dict[str, Any], kind: str, place: Place, ndim: int | None
     where, rule = place / kind, f"ome/{kind}"
     numbers = as_numbers(value)
     if numbers is None:
-        found = "it is missing" if value is MISSING else f"found {shown(value)}"
-        yield (place if value is MISSING else where).finding(rule, f"expected {kind}, a list of numbers; {found}")
+        message = f"expected {kind}, a list of numbers; {describe_found(value)}"
+        yield (place if value is MISSING else where).finding(rule, message)
         return None
     # "The length of the `scale` and `translation` array MUST be the same as the length of "axes"."
     if ndim is not None and len(numbers) != ndim:

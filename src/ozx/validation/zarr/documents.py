@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from ozx.hierarchy.zarr.extensions import unknown_fields
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, say_the_same
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
+from ozx.validation.nodes.place import repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
@@ -120,9 +120,8 @@ def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
     # Zarr core 3.1, "Dimension names": "it is recommended but not required that all non-null dimension names are
     # distinct (no two dimensions have the same non-empty name)."
     names = [] if node.array is None else [name for name in node.array.dimension_names or () if name]
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        message = f"dimension_names has {listed(repeated)} more than once, which {TENSORSTORE} refuses"
+    if several := repeated(names):
+        message = f"dimension_names has {listed(several)} more than once, which {TENSORSTORE} refuses"
         yield node.finding("zarr/repeated-dimension-name", message, "/dimension_names")
 
 
