@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,6 +70,12 @@ class NodeCollector:
             node = found.get(path, Node(path, None, 3))
             found[path] = _with_problems(node, problems)
         return {path: found[path] for path in sorted(found, key=breadth_first)}
+
+
+def ome_at(nodes: Mapping[str, Node], path: str) -> OmeMetadata:
+    """Return the OME-Zarr metadata of the node at `path`; metadata without any value if it has none."""
+    node = nodes.get(path)
+    return OmeMetadata(version=None) if node is None or node.ome is None else node.ome
 
 
 def group_command(path: str, node: str, *, is_v2: bool = False) -> str:

@@ -248,7 +248,8 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
     raw = as_object(attributes.get("ome"))
     is_new = has_systems(found)
     has_form = is_new is None or all(("coordinateSystems" in one) == is_new for one in _objects(raw.get("multiscales")))
-    if ome is None or found is None or not _is_edited(found) or not has_form:
+    is_edited = found is not None and is_understood(found, is_v3=True) and not is_before_objects(found)
+    if ome is None or not is_edited or not has_form:
         what = f"version {found}" if has_form else f"version {found} with axes in the form of another version"
         raise UnsupportedError(
             f"{node or 'the root'}: expected OME-Zarr 0.5 or 0.6 to edit; found {what if ome else 'no ome metadata'}",
@@ -348,10 +349,6 @@ def update_copy(document: _Document, below: str, new: _Document) -> bool:
     # A copy of a group in between may hold copies of its own.
     inner = [update_copy(as_object(copies.get(above)), rest, new) for above, rest in nested]
     return bool(found) or any(inner)
-
-
-def _is_edited(version: str) -> bool:
-    return is_understood(version, is_v3=True) and not is_before_objects(version)
 
 
 def _with_axes(item: _Document, node: str) -> _Document:
