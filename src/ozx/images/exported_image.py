@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Axis
-from ozx.hierarchy.subset.region import LevelChoice
+from ozx.hierarchy.subset.region import IndexRange
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
@@ -132,7 +132,7 @@ class ExportedImage:
 
 
 def take_image(
-    view: ImageView, path: str, choice: LevelChoice, emissions: Mapping[int, float] | None = None
+    view: ImageView, path: str, choice: IndexRange, emissions: Mapping[int, float] | None = None
 ) -> ExportedImage:
     """Return an image or label image for the export to OME-TIFF; no pixels are read."""
     where = path or "the root"

@@ -22,7 +22,7 @@ from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text, copy_json
 from ozx.hierarchy.ome.colors import WHITE, default_color
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.ome.transformations import parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
@@ -282,7 +282,7 @@ def edit_image(
         here = edits.limited_to(multiscale.axes)
         units = here.units_for(multiscale.axes)
         factors.append(
-            {axis: Fraction(repr(size)) / _size(item, multiscale, axis, node) for axis, size in here.pixel_size.items()}
+            {axis: exact(size) / _size(item, multiscale, axis, node) for axis, size in here.pixel_size.items()}
         )
         differences += _rescale(item, multiscale, factors[-1], units, node)
         differences += _set_units(item, units, node)
@@ -381,7 +381,7 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
     size = Fraction(1)
     for step in [*_steps(datasets[0], multiscale.axes, node), *_checked(common, len(multiscale.axes), node)]:
         if step.get("type") == "scale":
-            size *= Fraction(repr(step["scale"][index]))
+            size *= exact(step["scale"][index])
     if size <= 0:
         raise UnsupportedError(
             f"{node or 'the root'}: expected a current pixel size greater than 0 along {axis}; found {float(size)}",
@@ -457,15 +457,15 @@ def _size_differences(
         sizes.append(Difference(node, f"axis {axis}", float(before[axis]), float(before[axis] * factor), unit))
         start = 0.0 if full.translation is None else full.translation[index]
         if start:
-            moved = float(Fraction(repr(start)) * factor)
+            moved = float(exact(start) * factor)
             origins.append(Difference(node, f"origin {axis}", start, moved, unit))
     return [*sizes, *origins]
 
 
 def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> None:
-    # Exact in decimal digits: 0.325 * 2 is 0.65, and the file holds the very size that was requested.
+    # The file holds the very size that was requested.
     try:
-        product = float(Fraction(repr(numbers[index])) * factor)
+        product = float(exact(numbers[index]) * factor)
     except OverflowError:
         product = 0.0
     if not product and numbers[index]:

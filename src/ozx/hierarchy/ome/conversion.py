@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome.transformations import (
     Placement,
+    exact,
     intrinsic_system,
     parse_transformations,
     with_axes,
@@ -134,14 +134,10 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
 
 
 def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
-    """Return scale and translation of two transformations in sequence, exact in decimal digits: 3 * 0.1 is 0.3."""
-    scales = [_exact(a) * _exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
+    """Return scale and translation of two transformations in sequence, exact in decimal digits."""
+    scales = [exact(a) * exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)
-    return list(map(float, scales)), [float(_exact(at) * _exact(by) + _exact(to)) for at, by, to in starts]
-
-
-def _exact(number: float) -> Fraction:
-    return Fraction(repr(float(number)))
+    return list(map(float, scales)), [float(exact(at) * exact(by) + exact(to)) for at, by, to in starts]
 
 
 def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
@@ -205,9 +201,9 @@ def _apart(image: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
         own = parse_transformations(level["coordinateTransformations"], len(after.scale))
         if own is None:
             return image
-        scale = [float(_exact(a) / _exact(b)) for a, b in zip(own.scale, after.scale, strict=True)]
+        scale = [float(exact(a) / exact(b)) for a, b in zip(own.scale, after.scale, strict=True)]
         starts = zip(own.translation, after.translation, after.scale, strict=True)
-        translation = [float((_exact(at) - _exact(to)) / _exact(by)) for at, to, by in starts]
+        translation = [float((exact(at) - exact(to)) / exact(by)) for at, to, by in starts]
         steps: list[dict[str, Any]] = [{"type": "scale", "scale": scale}]
         if any(translation) or (len(level["coordinateTransformations"]) > 1 and not any(after.translation)):
             steps.append({"type": "translation", "translation": translation})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ozx.errors import UnsupportedError
@@ -26,6 +27,17 @@ class Placement:
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),
             tuple(factor * start + step for factor, start, step in pairs),
         )
+
+
+def exact(number: float) -> Fraction:
+    """Return a number exact in decimal digits: 3 * 0.1 is 0.3, and 0.65 is twice 0.325.
+
+    Examples
+    --------
+    >>> float(exact(0.1) * 3)
+    0.3
+    """
+    return Fraction(repr(number))
 
 
 def parse_transformations(value: Any, dimensions: int) -> Placement | None:

@@ -36,7 +36,7 @@ from ozx.hierarchy.subset.levels import (
     crop_levels,
     place_axes,
 )
-from ozx.hierarchy.subset.region import LevelChoice, Selection, find_channels
+from ozx.hierarchy.subset.region import IndexRange, Selection, find_channels
 from ozx.hierarchy.zarr.array import parse_array
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
@@ -295,7 +295,7 @@ class _SubsetPlanner:
         """Return the crops of an image's levels, and the image's axes if a region is requested."""
         selection, where = self._selection, path or "the root"
         count = len(multiscale.datasets)
-        kept = (selection.levels or LevelChoice()).nearest(count) if count else []
+        kept = (selection.levels or IndexRange()).nearest(count) if count else []
         if selection.levels is not None and not selection.levels.choose(count):
             self._notes.add(
                 path, f"the nearest level is kept, because the image has none of the levels {selection.levels}"

@@ -10,7 +10,7 @@ from typing import Any
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, copy_json
 from ozx.hierarchy.ome.model import Dataset, Multiscale
-from ozx.hierarchy.ome.transformations import parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.subset.levels import SMALL, Box, Interval, LevelCrops
 from ozx.hierarchy.zarr.layout import ArrayLayout
 
@@ -75,18 +75,13 @@ def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
     shift = [Fraction(at) for at in start]
     for step in steps:
         if step.get("type") == "scale":
-            shift = [by * _exact(factor) for by, factor in zip(shift, step["scale"], strict=True)]
+            shift = [by * exact(factor) for by, factor in zip(shift, step["scale"], strict=True)]
         elif step.get("type") == "translation":
-            moved = [float(_exact(at) + by) if by else at for at, by in zip(step["translation"], shift, strict=True)]
+            moved = [float(exact(at) + by) if by else at for at, by in zip(step["translation"], shift, strict=True)]
             step["translation"] = moved
             return steps
     # OME-Zarr 0.5, "multiscales": at most one translation, after the scale.
     return [*steps, {"type": "translation", "translation": [float(by) for by in shift]}]
-
-
-def _exact(number: float) -> Fraction:
-    # Exact in decimal digits, so that 3 * 0.1 is 0.3.
-    return Fraction(repr(number))
 
 
 def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own: Lengths, box: Box) -> list[str]:
