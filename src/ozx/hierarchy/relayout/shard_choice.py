@@ -13,7 +13,7 @@ from ozx.hierarchy.chunk_grid import ChunkGrid
 from ozx.hierarchy.json.reading import Document, as_list
 from ozx.hierarchy.relayout.rechunking import check_axes, parse_axis_lengths, requested_axes
 from ozx.hierarchy.zarr.array import item_size
-from ozx.hierarchy.zarr.codecs import SHARDING, parse_codecs, parse_named
+from ozx.hierarchy.zarr.codecs import SHARDING, blosc_codec, parse_codecs, parse_named
 from ozx.hierarchy.zarr.layout import ArrayLayout, index_size, relayout_document
 
 #: The largest shard in bytes: readers drop or refuse larger entries.
@@ -179,7 +179,7 @@ def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:
 
 
 def _count(array: ShardArray, shards: Lengths | None) -> int:
-    return ChunkGrid(array.layout.shape, array.layout.chunks if shards is None else shards).total
+    return ChunkGrid(array.layout.shape, shards or array.layout.chunks).total
 
 
 # Metadata of arrays that get other chunk lengths or another compressor, and parsing of these two options.
@@ -199,8 +199,6 @@ _EXACT_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128
 _LEVELS = {"zstd": (-131_072, 22, 3), "gzip": (0, 9, 6), "blosc": (0, 9, 5)}
 _BLOSC_NAMES = ("lz4", "lz4hc", "blosclz", "zstd", "zlib")
 _SPELLINGS = ("none", "zstd", "gzip", *(f"blosc-{name}" for name in _BLOSC_NAMES))
-# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
-_LARGEST_TYPE = 255
 # The limit of blosc (blosc.h, BLOSC_MAX_BUFFERSIZE); readers also hold a decoded chunk in memory.
 _LARGEST_CHUNK = (1 << 31) - 1 - 16
 
@@ -220,25 +218,16 @@ class CodecChoice:
 
         Blosc shuffles by the item size; it does not shuffle items of variable size (None).
         """
-        settings: dict[str, Any]
         if self.name == "none":
             return []
         if self.name == "zstd":
-            settings = {"level": self.level, "checksum": False}
-        elif self.name == "gzip":
-            settings = {"level": self.level}
-        else:
-            typesize = 1 if size is None or not 0 < size <= _LARGEST_TYPE else size
-            # Single-byte items can be shuffled by bits only.
-            shuffle = "noshuffle" if size is None else "bitshuffle" if typesize == 1 else "shuffle"
-            settings = {
-                "typesize": typesize,
-                "cname": self.inside,
-                "clevel": self.level,
-                "shuffle": shuffle,
-                "blocksize": 0,
-            }
-        return [{"name": self.name, "configuration": settings}]
+            return [{"name": "zstd", "configuration": {"level": self.level, "checksum": False}}]
+        if self.name == "gzip":
+            return [{"name": "gzip", "configuration": {"level": self.level}}]
+        codec = blosc_codec(self.inside, self.level, "noshuffle" if size is None else "shuffle", size or 1)
+        if size is not None and codec["configuration"]["typesize"] == 1:  # single bytes can be shuffled by bits only
+            codec["configuration"]["shuffle"] = "bitshuffle"
+        return [codec]
 
 
 def parse_codec_choice(text: str) -> CodecChoice:

@@ -87,6 +87,17 @@ def _names(codecs: tuple[NamedConfiguration, ...], depth: int) -> list[str]:
     return names
 
 
+# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
+_LARGEST_TYPE = 255
+
+
+def blosc_codec(compressor: str, level: int, shuffle: str, item_size: int, block_size: int = 0) -> dict[str, Any]:
+    """Return the codec ``blosc`` with this compressor inside of it, for items of `item_size` bytes."""
+    typesize = item_size if item_size <= _LARGEST_TYPE else 1
+    settings = {"typesize": typesize, "cname": compressor, "clevel": level, "shuffle": shuffle, "blocksize": block_size}
+    return {"name": "blosc", "configuration": settings}
+
+
 # Checksums of encoded chunks: the codec ``crc32c`` at the end of the codec chain.
 
 #: What to do with the checksums of chunks.
