@@ -10,6 +10,7 @@ from typing import Any
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome.transformations import (
+    LEVEL_KINDS,
     Placement,
     exact,
     intrinsic_system,
@@ -93,20 +94,16 @@ def _image_to_06(item: dict[str, Any], where: str) -> dict[str, Any]:
     levels = [as_object(level) for level in as_list(item.get("datasets"))]
     item["datasets"] = [_joined_level(level, common, len(axes), where) for level in levels]
     systems = [{"name": _INTRINSIC, "axes": axes}]
-    ends = [_ends({"path": level.get("path")}, {"name": _INTRINSIC}) for level in levels]
-    datasets = [
-        {"path": level.get("path"), "coordinateTransformations": [end]} for level, end in zip(levels, ends, strict=True)
-    ]
+    datasets = []
+    for path in (level.get("path") for level in levels):
+        ends = {"input": {"path": path}, "output": {"name": _INTRINSIC}}
+        datasets.append({"path": path, "coordinateTransformations": [ends]})
     original: dict[str, Any] = {"coordinateSystems": systems, "datasets": datasets}
     if common:
         systems.append({"name": _LEVELS, "axes": copy_json(axes)})
         step = common[0] if len(common) == 1 else {"type": "sequence", "transformations": common}
-        original["coordinateTransformations"] = [{**step, **_ends({"name": _LEVELS}, {"name": _INTRINSIC})}]
+        original["coordinateTransformations"] = [{**step, "input": {"name": _LEVELS}, "output": {"name": _INTRINSIC}}]
     return with_systems(item, original)
-
-
-def _ends(start: dict[str, Any], stop: dict[str, Any]) -> dict[str, Any]:
-    return {"input": start, "output": stop}
 
 
 def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: str) -> dict[str, Any]:
@@ -114,7 +111,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
     steps = as_list(level.get("coordinateTransformations"))
     kinds = [as_object(step).get("type") for step in steps]
     placement = parse_transformations([*steps, *common], count) if steps else None
-    if kinds not in (["scale"], ["scale", "translation"]) or placement is None:
+    if kinds not in LEVEL_KINDS or placement is None:
         raise UnsupportedError(
             f"{where}, level {level.get('path')!r}: expected one scale, then at most one translation, each "
             f"of {count} finite numbers; found {[*steps, *common]!r:.200}",
@@ -186,7 +183,7 @@ def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
         return []
     parts = steps[0].get("transformations") if steps[0].get("type") == "sequence" else steps
     kinds = [as_object(part).get("type") for part in as_list(parts)]
-    if kinds not in (["scale"], ["scale", "translation"]):
+    if kinds not in LEVEL_KINDS:
         return []
     return [{"type": kind, kind: as_object(part).get(kind)} for kind, part in zip(kinds, as_list(parts), strict=True)]
 

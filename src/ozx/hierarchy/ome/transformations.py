@@ -82,7 +82,8 @@ def _stay(dimensions: int) -> Placement:
 # Both forms place a level by a scale and a translation. Code that edits or crops an image changes these in the form of
 # 0.5; values that only 0.6 has stay in the original.
 
-_KINDS = (["scale"], ["scale", "translation"])
+#: The types of the transformations of a level in OME-Zarr 0.5.
+LEVEL_KINDS = (["scale"], ["scale", "translation"])
 
 
 def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def _plain_level(level: dict[str, Any], count: int, where: str) -> dict[str, Any
     elif len(steps) == 1 and as_object(steps[0]).get("type") == "identity":
         steps = [{"type": "scale", "scale": [1.0] * count}]
     kinds = [as_object(step).get("type") for step in steps]
-    if kinds not in _KINDS or parse_transformations(steps, count) is None:
+    if kinds not in LEVEL_KINDS or parse_transformations(steps, count) is None:
         raise UnsupportedError(
             f"{where}, level {level.get('path')!r}: expected a scale, or a sequence of a scale and a translation, "
             f"each of {count} finite numbers; found {steps!r:.200}"

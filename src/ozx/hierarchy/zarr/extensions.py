@@ -162,6 +162,11 @@ def array_extensions(document: dict[str, Any]) -> list[Extension]:
     return found + _codecs(document.get("codecs"), "/codecs")
 
 
+def listed_extensions(document: dict[str, Any]) -> list[Extension]:
+    """Return the extensions in the field of ZEP 10; never raises an error."""
+    return list(parse_extensions(document[EXTENSIONS])) if EXTENSIONS in document else []
+
+
 def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of extensions in a ``zarr.json`` that are neither part of the core nor registered.
 
@@ -171,8 +176,7 @@ def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
     ('a.b', 'example.offset')
     """
     found = array_extensions(document) if document.get("node_type") == "array" else []
-    if EXTENSIONS in document:
-        found += parse_extensions(document[EXTENSIONS])
+    found += listed_extensions(document)
     names = (extension.name for extension in found if not is_listed(extension.point, extension.name))
     return tuple(dict.fromkeys(filter(None, names)))
 
@@ -255,9 +259,7 @@ def is_registered(point: str, value: Any) -> bool:
 def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
     """Raise an error if the document contains an unknown extension that can affect the position of chunks."""
     # Zarr core 3.1, "must_understand"; ZEP 10 (draft of 2025-05-12) for `extensions`.
-    found = list(unknown_fields(document))
-    if EXTENSIONS in document:
-        found += parse_extensions(document[EXTENSIONS])
+    found = [*unknown_fields(document), *listed_extensions(document)]
     if document.get("node_type") == "array":
         found += array_extensions(document)
     for extension in found:

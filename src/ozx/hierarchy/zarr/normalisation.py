@@ -16,7 +16,14 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_object, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, Understands, parse_extensions, unknown_fields
+from ozx.hierarchy.zarr.extensions import (
+    EXTENSIONS,
+    Extension,
+    Understands,
+    listed_extensions,
+    parse_extensions,
+    unknown_fields,
+)
 
 #: The extension points that say how chunks are found and decoded; a reader supports certain names at each point.
 DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
@@ -70,13 +77,11 @@ class _Normaliser:
         node_type = document.get("node_type")
         if node_type not in ("array", "group"):
             return document
-        extensions = unknown_fields(document)
-        if EXTENSIONS in document:
-            extensions += parse_extensions(document[EXTENSIONS])
-        for extension in extensions:
+        fields = unknown_fields(document)
+        for extension in (*fields, *listed_extensions(document)):
             self._check(extension)
-        if extensions or EXTENSIONS in document:
-            dropped = {extension.name for extension in extensions if extension.point == "fields"} | {EXTENSIONS}
+        if fields or EXTENSIONS in document:
+            dropped = {field.name for field in fields} | {EXTENSIONS}
             document = {name: value for name, value in document.items() if name not in dropped}
         return self._array(document) if node_type == "array" else self._group(document)
 
