@@ -205,7 +205,7 @@ def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNode
     if len(ours.datasets) != len(theirs.datasets):
         message = f"expected {len(theirs.datasets):,} levels, as many as the image has; found {len(ours.datasets):,}"
         yield (label.place / "multiscales" / 0 / "datasets").finding("ome/label-levels", message)
-    shape, of_image = _shape(label, nodes), _shape(image, nodes)
+    shape, of_image = nodes.finest_shape(label), nodes.finest_shape(image)
     # "Images": "Each dimension of the label should be either the same as the corresponding dimension of the image, or
     # `1` if that dimension of the label is irrelevant." An image may have axes that its labels do not have, so
     # axes are matched by name.
@@ -215,11 +215,3 @@ def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNode
     if wrong:
         message = f"expected the lengths of the image, {shown(list(of_image))}, or 1; found {shown(list(shape))}"
         yield (label.place / "multiscales" / 0).finding("ome/label-shape", message)
-
-
-def _shape(group: OmeGroup, nodes: OmeNodes) -> tuple[int, ...]:
-    """Return the shape of the first level's array; empty if unknown."""
-    datasets = group.ome.multiscales[0].datasets
-    path = nodes.resolve(group, datasets[0].path) if datasets and datasets[0].path else None
-    array = None if path is None else nodes.array(path)
-    return (array.shape or ()) if array is not None else ()
