@@ -16,7 +16,7 @@ from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import Hierarchy, Memory, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
@@ -34,10 +34,6 @@ from ozx.validation.zarr.documents import (
 )
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
-
-# Limits of the cache of checked documents, which takes at most some megabytes.
-_LONGEST_REMEMBERED = 16 << 10
-_MOST_REMEMBERED = 512
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
@@ -90,7 +86,7 @@ class NodeRules:
         self._found = LimitedFindings()
         self._copies = ConsolidatedCopies()
         # Handlers of extensions get the node's path, and their answer may depend on it.
-        self._met: dict[bytes, Counter[Kind]] = {}
+        self._met: Memory[Counter[Kind]] = Memory()
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
@@ -114,10 +110,8 @@ class NodeRules:
                 f"{node.key}: expected metadata of limited depth; found deeper nesting", rule="zarr/json"
             )
             self._found.add([finding_from_error(error, entry=node.key)])
-        if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
-            if len(self._met) >= _MOST_REMEMBERED:
-                del self._met[next(iter(self._met))]
-            self._met[node.source] = self._found.counts() - before
+        if node.source and self._may_remember:
+            self._met.remember(node.source, self._found.counts() - before)
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield all findings about the nodes and about the whole hierarchy."""

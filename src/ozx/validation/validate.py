@@ -21,6 +21,7 @@ from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, reso
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.comment import parse_comment
@@ -29,12 +30,13 @@ from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import (
-    EntryRoles,
+    Entries,
     check_comment,
     check_container,
     check_file_name,
     check_order,
     check_surroundings,
+    find_metadata,
 )
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
@@ -189,23 +191,23 @@ def _concerns(finding: Finding, node: str) -> bool:
 def _check_hierarchy(
     reader: ArchiveReader, facts: ArchiveFacts, level: Level, options: Options | None, *, strict: bool
 ) -> Iterator[Finding]:
-    roles, comment = EntryRoles.of(facts), parse_comment(facts.end.comment)
-    yield from check_order(facts, roles, comment)
+    (current, old), comment = find_metadata(facts), parse_comment(facts.end.comment)
+    yield from check_order(facts, current, comment)
     rules = None if level == "archive" else NodeRules(options)
-    values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
-    nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
+    look = None if rules is None else rules.look
+    nodes, faults = read_nodes(_documents(reader, facts, current), _damaged(facts, current), look)
     yield from check_read_faults(faults)
-    legacy = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
-    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts), legacy, path=reader.source.name)
+    legacy = _documents(reader, facts, old)
+    legacy_keys = [name for name, _ in old]
+    yield from check_nodes(nodes, legacy_keys, _iter_data_keys(facts), legacy, path=reader.source.name)
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
     yield from check_comment(facts.end.comment, comment, version, strict=strict)
     if rules is None:
         return
-    if not nodes and roles.legacy:
-        values = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
-        nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
+    if not nodes and legacy:
+        nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), rules.look)
         yield from check_read_faults(faults)
     yield from rules.findings(Hierarchy(nodes, _finder(facts)))
 
@@ -236,41 +238,30 @@ def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
     return (name for name in iter_names(facts.columns) if not name.endswith("/"))
 
 
-class _MetadataEntries(Mapping[str, bytes]):
-    """Metadata documents of an archive by key, read on demand; the last entry of a repeated name is used."""
+def _documents(reader: ArchiveReader, facts: ArchiveFacts, entries: Entries) -> StoredValues:
+    """Return metadata documents of an archive, read on demand; the last entry of a repeated name is used."""
+    indices, long = dict(entries), LongDocuments()
+    source = ReadAhead(reader.source)  # metadata are mostly stored in the order in which they are read
 
-    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, keys: list[str], indices: list[int]) -> None:
-        self._facts = facts
-        self._end = reader.end
-        # Metadata are mostly stored in the order in which they are read.
-        self._source = ReadAhead(reader.source)
-        self._indices = dict(zip(keys, indices, strict=True))
-        self._long = LongDocuments()
+    def read(key: str) -> bytes:
+        header = facts.columns.header(indices[key])
+        long.check(header.uncompressed_size, key)
+        return b"".join(iter_value(source, header, reader.end.directory_offset))
 
-    def __getitem__(self, key: str) -> bytes:
-        columns, index = self._facts.columns, self._indices[key]
-        header = columns.header(index)
-        self._long.check(header.uncompressed_size, key)
-        return b"".join(iter_value(self._source, header, self._end.directory_offset))
+    return StoredValues(indices, read)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._indices)
 
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    def damaged(self) -> set[str]:
-        """Return the keys of entries that already have findings; these entries are not read."""
-        facts = self._facts
-        groups = (
-            facts.out_of_bounds,
-            facts.encrypted,
-            facts.unreadable_methods,
-            facts.layout.into_directory,
-            [fault.entry for fault in facts.local.faults],
-        )
-        damaged = {int(index) for group in groups for index in group}
-        return {key for key, index in self._indices.items() if index in damaged}
+def _damaged(facts: ArchiveFacts, entries: Entries) -> set[str]:
+    """Return the keys of entries that already have findings; these entries are not read."""
+    groups = (
+        facts.out_of_bounds,
+        facts.encrypted,
+        facts.unreadable_methods,
+        facts.layout.into_directory,
+        [fault.entry for fault in facts.local.faults],
+    )
+    damaged = {int(index) for group in groups for index in group}
+    return {key for key, index in dict(entries).items() if index in damaged}
 
 
 # Validation of many files or directories, several at the same time.

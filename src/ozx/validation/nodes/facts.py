@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.chunk_grid import ChunkGrid
@@ -15,12 +15,28 @@ from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.hierarchy.zarr.codecs import SHARDING
 from ozx.validation.nodes.document import NodeDocument, merge_legacy
 
-# Limits of the cache of parsed documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
 
+_T = TypeVar("_T")
+
 #: Called once with every node that can be read.
 Look = Callable[[NodeDocument], object]
+
+
+class Memory(dict[bytes, _T]):
+    """What is known about documents, by their bytes, because thousands of nodes in a plate have identical documents.
+
+    It takes at most some megabytes.
+    """
+
+    def remember(self, data: bytes, known: _T) -> None:
+        """Add a document, unless it is long; forget the oldest document if there are too many."""
+        if len(data) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                # The fields of a plate may all differ, and come before their arrays.
+                del self[next(iter(self))]
+            self[data] = known
 
 
 # Axes along which `ozx repack --shards auto` does not join chunks.
@@ -95,43 +111,28 @@ def read_nodes(
     Keys in `unread` (damaged entries) are not looked up. `look` is called with each readable document. Without
     `look`, the facts lack `array`, `ome` and `references`.
     """
-    nodes, faults, memory = {}, [], _Memory(keep=look is not None)
+    nodes, faults = {}, []
+    memory: Memory[tuple[NodeDocument, NodeFacts]] = Memory()
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
         if key in unread:
             continue
         try:
-            document, nodes[path] = memory.recall(key, metadata[key])
+            data = metadata[key]
+            met = memory.get(data)
+            if met is None:
+                document = NodeDocument.of_v3(key, data)
+                nodes[path] = facts_of(document, keep=look is not None)
+                memory.remember(data, (document, nodes[path]))
+            else:
+                document, nodes[path] = met[0].at(key), met[1].at(key)
         except (FormatError, UnsupportedError) as error:
             faults.append(ReadFault(key, error))
             continue
         if look is not None:
             look(document)
     return nodes, faults
-
-
-class _Memory:
-    """A cache of parsed documents, because thousands of nodes in a plate have identical documents."""
-
-    def __init__(self, *, keep: bool) -> None:
-        self._keep = keep
-        self._met: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
-
-    def recall(self, key: str, data: bytes) -> tuple[NodeDocument, NodeFacts]:
-        """Return the parsed document and the facts of the node with this ``zarr.json``, from the cache if possible."""
-        met = self._met.get(data)
-        if met is not None:
-            document, facts = met
-            return document.at(key), facts.at(key)
-        document = NodeDocument.of_v3(key, data)
-        facts = facts_of(document, keep=self._keep)
-        if len(data) <= _LONGEST_REMEMBERED:
-            if len(self._met) >= _MOST_REMEMBERED:
-                # Delete the oldest document. The fields of a plate may all differ, and come before their arrays.
-                del self._met[next(iter(self._met))]
-            self._met[data] = document, facts
-        return document, facts
 
 
 def read_legacy_nodes(
