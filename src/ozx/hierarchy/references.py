@@ -56,14 +56,7 @@ def resolve_reference(node: str, reference: str) -> str | None:
 
 
 def iter_references(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield the extension name and the reference of each extension that refers to a node of the same hierarchy.
-
-    Examples
-    --------
-    >>> document = {"extensions": ["example.a", {"name": "example.b", "configuration": {"reference": "../.."}}]}
-    >>> list(iter_references(document))
-    [('example.b', '../..')]
-    """
+    """Yield the extension name and the reference of each extension that refers to a node of the same hierarchy."""
     for extension in listed_extensions(document):
         reference = as_text(extension.configuration.get("reference"))
         if reference is not None and "://" not in reference:

@@ -24,11 +24,6 @@ def parse_sizes(text: str) -> str | dict[str, str]:
     """Return pixel sizes: one for all axes of space, or one per axis.
 
     A size may have a unit.
-
-    Examples
-    --------
-    >>> parse_sizes("0.65um"), parse_sizes("y=0.65,x=0.65")
-    ('0.65um', {'y': '0.65', 'x': '0.65'})
     """
     sizes = _pairs(text, "pixel size", "0.65, 0.65um or y=0.65,x=0.65") if "=" in text else {"": text.strip()}
     for axis, value in sizes.items():
@@ -42,13 +37,7 @@ def parse_sizes(text: str) -> str | dict[str, str]:
 
 
 def parse_units(text: str) -> str | dict[str, str]:
-    """Return units: one unit, or a unit per axis.
-
-    Examples
-    --------
-    >>> parse_units("micrometer"), parse_units("t=second")
-    ('micrometer', {'t': 'second'})
-    """
+    """Return units: one unit, or a unit per axis."""
     return _pairs(text, "unit", "x=micrometer,t=second") if "=" in text else text.strip()
 
 

@@ -34,13 +34,7 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 
 def parse_color(color: str) -> str:
-    """Return a colour as six hexadecimal digits in upper case.
-
-    Examples
-    --------
-    >>> parse_color("#00ffb0"), parse_color("green")
-    ('00FFB0', '00FF00')
-    """
+    """Return a colour as six hexadecimal digits in upper case."""
     match = _HEXADECIMAL.fullmatch(str(color).strip())
     if match is not None:
         return match[1].upper()

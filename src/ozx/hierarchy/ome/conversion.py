@@ -35,13 +35,7 @@ _FIELD = re.compile("[A-Za-z0-9]+")
 
 
 def checked_version(version: str) -> str:
-    """Return `version` if ozx can write it, else raise an error.
-
-    Examples
-    --------
-    >>> checked_version("0.6")
-    '0.6'
-    """
+    """Return `version` if ozx can write it, else raise an error."""
     if version not in VERSIONS:
         raise UsageError(f"expected the OME-Zarr version {' or '.join(VERSIONS)}; got {version!r}")
     return version

@@ -30,13 +30,7 @@ class Placement:
 
 
 def exact(number: float) -> Fraction:
-    """Return a number exact in decimal digits: 3 * 0.1 is 0.3, and 0.65 is twice 0.325.
-
-    Examples
-    --------
-    >>> float(exact(0.1) * 3)
-    0.3
-    """
+    """Return a number exact in decimal digits: 3 * 0.1 is 0.3, and 0.65 is twice 0.325."""
     return Fraction(repr(number))
 
 
@@ -87,13 +81,7 @@ LEVEL_KINDS = (["scale"], ["scale", "translation"])
 
 
 def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the coordinate system of an image's levels, else the first system, else an empty object.
-
-    Examples
-    --------
-    >>> intrinsic_system({"coordinateSystems": [{"name": "physical", "axes": []}], "datasets": []})
-    {'name': 'physical', 'axes': []}
-    """
+    """Return the coordinate system of an image's levels, else the first system, else an empty object."""
     systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
     steps = [_step_of(as_object(dataset)) for dataset in as_list(item.get("datasets"))[:1]]
     output = steps[0].get("output") if steps else None
@@ -103,17 +91,7 @@ def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return a copy of 0.6 image metadata in the form of 0.5: with axes, and a scale and translation for each level.
-
-    Examples
-    --------
-    >>> step = {"type": "scale", "scale": [0.5, 0.5], "input": {"path": "0"}, "output": {"name": "physical"}}
-    >>> datasets = [{"path": "0", "coordinateTransformations": [step]}]
-    >>> axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    >>> image = {"coordinateSystems": [{"name": "physical", "axes": axes}], "datasets": datasets}
-    >>> with_axes(image, "the root")["datasets"]
-    [{'path': '0', 'coordinateTransformations': [{'type': 'scale', 'scale': [0.5, 0.5]}]}]
-    """
+    """Return a copy of 0.6 image metadata in the form of 0.5: with axes, and a scale and translation for each level."""
     axes = as_list(intrinsic_system(item).get("axes"))
     made: dict[str, Any] = {}
     for key, value in copy_json(item).items():

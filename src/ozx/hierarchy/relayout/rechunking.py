@@ -55,11 +55,6 @@ class Rechunking:
         """Return the sorted numbers of the block groups that overlap old chunks.
 
         `starts` and `stops`: first pixels and ends of the old chunks, one row per chunk.
-
-        Examples
-        --------
-        >>> Rechunking((100,), (25,), (25,)).touched_groups(np.array([[30]]), np.array([[60]])).tolist()
-        [1, 2]
         """
         grid = self.group_grid
         if not grid or not len(starts):

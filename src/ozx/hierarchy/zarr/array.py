@@ -133,13 +133,6 @@ def convention_names(attributes: Any) -> tuple[str, ...]:
     """Return the name, or else the identifier, of each declared convention; never raises an error.
 
     "If name is not present, tools SHOULD use the UUID instead to represent the Convention."
-
-    Examples
-    --------
-    >>> convention_names({"zarr_conventions": [{"name": "geo:proj", "uuid": "f010"}, {"schema_url": "https://x/y.json"}]})
-    ('geo:proj', 'https://x/y.json')
-    >>> convention_names({"zarr_conventions_metadata": {"0396f4cd": {"version": "0.1.0"}}})
-    ('0396f4cd',)
     """
     return tuple(dict.fromkeys(_iter_names(as_object(attributes))))
 

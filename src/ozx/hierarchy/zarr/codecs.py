@@ -110,26 +110,14 @@ _CRC32C = "crc32c"
 
 
 def parse_checksum_option(value: str | None) -> ChecksumOption | None:
-    """Parse a checksum option: ``add``, ``keep``, ``drop`` or None; with None, ozx chooses for each array.
-
-    Examples
-    --------
-    >>> parse_checksum_option("add"), parse_checksum_option(None)
-    ('add', None)
-    """
+    """Parse a checksum option: ``add``, ``keep``, ``drop`` or None; with None, ozx chooses for each array."""
     if value is not None and value not in get_args(ChecksumOption):
         raise UsageError(f"expected add, keep or drop for the checksums of chunks; got {value!r}")
     return cast("ChecksumOption | None", value)
 
 
 def ends_in_checksum(codecs: Sequence[Any]) -> bool:
-    """Return whether the last codec of a chain is ``crc32c``.
-
-    Examples
-    --------
-    >>> ends_in_checksum(["bytes", {"name": "crc32c"}]), ends_in_checksum(["bytes"])
-    (True, False)
-    """
+    """Return whether the last codec of a chain is ``crc32c``."""
     last = parse_named(codecs[-1]) if codecs else None
     return last is not None and last.name == _CRC32C
 

@@ -30,13 +30,7 @@ _RAW_BITS = re.compile(r"r[0-9]+")
 
 
 def name_kind(name: str) -> NameKind:
-    """Return the kind of an extension's name: registered, unregistered or URI.
-
-    Examples
-    --------
-    >>> [name_kind(name) for name in ("zstd", "4bit", "https://example.com/zarr/string", "urn:example:time", "Foo/Bar")]
-    ['raw', 'loose', 'uri', 'uri', 'none']
-    """
+    """Return the kind of an extension's name: registered, unregistered or URI."""
     if _RAW.fullmatch(name):
         return "raw"
     if _LOOSE.fullmatch(name):

@@ -142,13 +142,7 @@ def check_comment(
 
 
 def check_file_name(path: str) -> Iterator[Finding]:
-    """Yield a finding if a file's name does not end in ``.ozx``.
-
-    Examples
-    --------
-    >>> [finding.message for finding in check_file_name("scans/cells.zip")]
-    ["the name 'cells.zip' does not end in .ozx"]
-    """
+    """Yield a finding if a file's name does not end in ``.ozx``."""
     # RFC-9: "The name of OME-Zarr zip files SHOULD end with .ozx."
     name = os.path.basename(path)
     if not name.endswith(".ozx"):

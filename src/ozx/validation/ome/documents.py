@@ -197,13 +197,7 @@ _VERSIONED = ("omero", "plate", "well", "image-label")
 
 
 def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield path and value of each ``version`` inside OME-Zarr metadata.
-
-    Examples
-    --------
-    >>> list(inner_versions({"multiscales": [{"version": "0.4"}], "plate": {"version": "0.5"}}))
-    [(('multiscales', 0, 'version'), '0.4'), (('plate', 'version'), '0.5')]
-    """
+    """Yield path and value of each ``version`` inside OME-Zarr metadata."""
     for number, item in enumerate(as_list(ome.get("multiscales"))):
         if "version" in as_object(item):
             yield ("multiscales", number, "version"), item["version"]

@@ -28,15 +28,6 @@ def fill_value_fault(data_type: str, value: Any) -> str | None:  # noqa: PLR0911
     """Return a description of the allowed fill values if `value` is invalid for the data type, else None.
 
     Every value is valid for an unknown data type.
-
-    Examples
-    --------
-    >>> fill_value_fault("uint8", 255), fill_value_fault("uint8", 256)
-    (None, 'an integer from 0 to 255')
-    >>> fill_value_fault("float32", "0x7fc00000"), fill_value_fault("float32", "0x7f")
-    (None, 'a number, "Infinity", "-Infinity", "NaN" or "0x" and 8 hexadecimal digits')
-    >>> fill_value_fault("complex64", [0, "NaN"]), fill_value_fault("bool", 0)
-    (None, 'true or false')
     """
     if data_type == "bool":
         return None if isinstance(value, bool) else "true or false"

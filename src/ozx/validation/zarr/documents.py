@@ -189,16 +189,7 @@ def _found(node: NodeDocument, name: str) -> str:
 
 
 class ConsolidatedCopies:
-    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node.
-
-    Examples
-    --------
-    >>> copies = ConsolidatedCopies()
-    >>> stale = b'{"node_type": "group", "consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}}'
-    >>> copies.look(NodeDocument.of_v3("zarr.json", stale))
-    >>> [finding.message for finding in copies.findings(Hierarchy({}))]
-    ['copies of missing nodes: 1, "0"']
-    """
+    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node."""
 
     def __init__(self) -> None:
         self._copies: dict[str, Any] | None = None
