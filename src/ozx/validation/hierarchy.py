@@ -90,11 +90,7 @@ class NodeRules:
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node, and collect its findings.
-
-        A document equal to an earlier one is not checked again if the earlier document has no findings, or if the
-        findings would only be counted.
-        """
+        """Check one node, and collect its findings."""
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))

@@ -17,9 +17,14 @@ from ozx.validation.ome.coordinates.ends import Systems, check_ends, check_syste
 from ozx.validation.ome.coordinates.image import check_image
 from ozx.validation.ome.coordinates.steps import check_step
 from ozx.validation.ome.labels import check_image_label, check_labels
-from ozx.validation.ome.levels import check_axes, check_axis_order
+from ozx.validation.ome.levels import (
+    check_axes,
+    check_axis_order,
+    check_datasets,
+    check_order_of_scales,
+    check_transformations,
+)
 from ozx.validation.ome.plates import check_plate, check_well
-from ozx.validation.ome.transformations import check_datasets, check_order_of_scales, check_transformations
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 

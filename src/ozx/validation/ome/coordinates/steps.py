@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_numbers
 from ozx.validation.nodes.place import Check, Place, describe_found, expect_object, expect_objects, find
-from ozx.validation.ome.transformations import check_vector
+from ozx.validation.ome.levels import check_vector
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
