@@ -21,8 +21,7 @@ from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
 from ozx.hierarchy.json.reading import copy_json, parse_document
 from ozx.hierarchy.keys import METADATA, paths_above
-from ozx.hierarchy.nodes import Node, join_path, ome_at
-from ozx.hierarchy.note_collector import NoteCollector
+from ozx.hierarchy.nodes import Node, NoteCollector, join_path, ome_at
 from ozx.hierarchy.ome.model import Axis, OmeMetadata
 from ozx.hierarchy.zarr.array import ArrayMetadata
 

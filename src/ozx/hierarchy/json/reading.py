@@ -117,8 +117,6 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
     """Return the JSON object parsed from the value of the metadata key `key`.
 
-    `ozx.hierarchy.json.reading` has a `decoder` that reports what Python accepts silently.
-
     `FormatError`: The value is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata
     documents".
     """

@@ -15,8 +15,7 @@ from functools import partial
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_list, as_object
 from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
-from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.note_collector import NoteCollector
+from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
 from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.subset.image import (

@@ -127,10 +127,7 @@ def explain_crops(
     layout_of: Callable[[Dataset], ArrayLayout],
     kept_chunks: Mapping[str, tuple[int, Interval]],
 ) -> str:
-    """Return a note on levels whose chunks are too large for the region, with one command for smaller chunks.
-
-    The text is empty if all chunks fit the region.
-    """
+    """Return a note on chunks that are too large for the region, with one command for smaller chunks, or no text."""
     note, left_out_chunks = _explain_left_out(multiscale, crops, layout_of) if crops.left_out else ("", {})
     command = _repack_first(kept_chunks, left_out_chunks) if kept_chunks or left_out_chunks else ""
     return "; ".join(part for part in (note, command) if part)
@@ -158,14 +155,7 @@ def _explain_left_out(
 
 
 def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return a note that explains why a region includes the whole image, and which command makes smaller chunks.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}).partition("; ")[0]
-    'no pixels are cropped, because all chunks (y=512) overlap the region'
-    """
+    """Return a note that explains why a region includes the whole image, and which command makes smaller chunks."""
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     return f"no pixels are cropped, because all chunks ({found}) overlap the region; {_repack_first(chunks)}"
 
@@ -190,12 +180,6 @@ def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
 
     Each mapping describes the chunks of one level (see `explain_whole`). The command has the smallest length along each
     axis.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> _repack_first({"y": (512, Interval(Fraction(0), Fraction(300)))})
-    'smaller chunks fit the region better: `ozx repack FILE NEW.ozx --chunks y=64`, then extract from NEW.ozx'
     """
     lengths: dict[str, int] = {}
     for axis, length in (pair for chunks in too_large for pair in _smaller_chunks(chunks).items()):

@@ -178,24 +178,12 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def split_names(text: str) -> list[str]:
-    r"""Split a text at commas; ``\,`` is a comma within a name.
-
-    Examples
-    --------
-    >>> split_names(r"DAPI,Cy5\, far red")
-    ['DAPI', 'Cy5, far red']
-    """
+    r"""Split a text at commas; ``\,`` is a comma within a name."""
     return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
 
 
 def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
-    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list.
-
-    Examples
-    --------
-    >>> parse_channels("DAPI, GFP"), parse_channels(0), parse_channels(None)
-    (('DAPI', 'GFP'), ('0',), ())
-    """
+    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list."""
     if value is None:
         return ()
     items = split_names(value) if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
@@ -206,13 +194,7 @@ def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, 
 
 
 def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
-    """Return the numbers of the requested channels, in the order of the image.
-
-    Examples
-    --------
-    >>> find_channels(["gfp", "0"], ["DAPI", "GFP"], 2, "the root")
-    (0, 1)
-    """
+    """Return the numbers of the requested channels, in the order of the image."""
     return tuple(sorted({_find(name, [label or "" for label in labels[:count]], count, where) for name in wanted}))
 
 

@@ -52,14 +52,7 @@ def parse_codecs(value: Any) -> tuple[NamedConfiguration, ...]:
 
 
 def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
-    """Return the names of all codecs in order; the codecs inside a shard follow the sharding codec.
-
-    Examples
-    --------
-    >>> inside = {"chunk_shape": [32], "codecs": ["bytes", {"name": "zstd"}]}
-    >>> codec_names(parse_codecs([{"name": "sharding_indexed", "configuration": inside}]))
-    ('sharding_indexed', 'bytes', 'zstd')
-    """
+    """Return the names of all codecs in order; the codecs inside a shard follow the sharding codec."""
     return tuple(_names(codecs, _DEEPEST))
 
 

@@ -162,13 +162,7 @@ def listed_extensions(document: dict[str, Any]) -> list[Extension]:
 
 
 def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of extensions in a ``zarr.json`` that are neither part of the core nor registered.
-
-    Examples
-    --------
-    >>> declared_extensions({"node_type": "array", "codecs": ["bytes", "a.b"], "extensions": ["example.offset"]})
-    ('a.b', 'example.offset')
-    """
+    """Return the names of extensions in a ``zarr.json`` that are neither part of the core nor registered."""
     found = array_extensions(document) if document.get("node_type") == "array" else []
     found += listed_extensions(document)
     names = (extension.name for extension in found if not is_listed(extension.point, extension.name))
