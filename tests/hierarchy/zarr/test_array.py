@@ -1,4 +1,4 @@
-"""Array metadata: the facts that zarr-python sees, and what becomes of malformed documents."""
+"""Array metadata and conventions: what becomes of malformed documents."""
 
 import copy
 import json
@@ -6,7 +6,7 @@ import json
 import pytest
 from hierarchies import FIXTURES
 
-from ozx.hierarchy.zarr.array import parse_array
+from ozx.hierarchy.zarr.array import convention_names, parse_array
 
 PLAIN = json.loads((FIXTURES / "image.ome.zarr/0/zarr.json").read_bytes())
 
@@ -39,3 +39,27 @@ def test_what_is_wrong_is_named(changes, problem):
 def test_an_impossible_size_is_no_size():
     assert parse_array(changed(PLAIN, shape=[2**62] * 60)).decoded_bytes is None
     assert parse_array(changed(PLAIN, shape=[2**62, 2**62, 0])).decoded_bytes == 0
+
+
+UUID = "f010a634-3525-416e-9320-8f44b5bc352c"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "names"),
+    [
+        ({}, ()),
+        (None, ()),
+        ({"zarr_conventions": [{"name": "proj", "uuid": UUID}]}, ("proj",)),
+        ({"zarr_conventions": [{"uuid": UUID, "schema_url": "s", "spec_url": "p"}]}, (UUID,)),
+        ({"zarr_conventions": [{"schema_url": "s", "spec_url": "p"}]}, ("s",)),
+        ({"zarr_conventions": [{"spec_url": "p"}, {"spec_url": "p"}]}, ("p",)),
+        ({"zarr_conventions": [{}, 5, None, {"name": ""}, {"name": 7, "uuid": UUID}]}, (UUID,)),
+        ({"zarr_conventions": {"name": "proj"}}, ()),
+        ({"zarr_conventions_metadata": {UUID: {"name": "proj"}}}, ("proj",)),
+        ({"zarr_conventions_metadata": {UUID: {}}}, (UUID,)),
+        ({"zarr_conventions_metadata": {UUID: 5}}, (UUID,)),
+        ({"zarr_conventions_metadata": [UUID]}, ()),
+    ],
+)
+def test_names(attributes, names):
+    assert convention_names(attributes) == names
