@@ -1,6 +1,7 @@
 """Documents of arrays that are cut or compressed otherwise, and the options that ask for it."""
 
 import pytest
+from cases.archive_builder import array_document, sharding
 
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.relayout.shard_choice import (
@@ -20,23 +21,8 @@ TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
 
 
 def document(codecs=(BYTES,), *, shape=(100, 90), chunks=(32, 30), data_type="uint16", names=("y", "x")):
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": data_type,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": list(codecs),
-        "attributes": {"kept": True},
-        "dimension_names": list(names),
-    }
-
-
-def sharding(shape, codecs):
-    inside = {"chunk_shape": shape, "codecs": codecs, "index_codecs": [BYTES, {"name": "crc32c"}]}
-    return {"name": "sharding_indexed", "configuration": inside}
+    fields = {"data_type": data_type, "attributes": {"kept": True}, "dimension_names": list(names)}
+    return array_document(shape, chunks, codecs, **fields)
 
 
 def names(transcoded):

@@ -4,6 +4,7 @@ import struct
 
 import google_crc32c
 import pytest
+from cases.archive_builder import array_document, sharding
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.zarr.layout import (
@@ -16,29 +17,12 @@ from ozx.hierarchy.zarr.layout import (
 )
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
-INDEX = [LITTLE, {"name": "crc32c"}]
 ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
 
 
 def array(codecs=(LITTLE,), shape=(100, 200), chunks=(32, 64), **others):
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": "uint16",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": list(codecs),
-        "attributes": {"a": 1.0},
-        "dimension_names": ["y", "x"],
-        **others,
-    }
-
-
-def sharding(inner, codecs=(LITTLE,), **others):
-    configuration = {"chunk_shape": list(inner), "codecs": list(codecs), "index_codecs": INDEX, "index_location": "end"}
-    return {"name": "sharding_indexed", "configuration": configuration | others}
+    fields = {"data_type": "uint16", "attributes": {"a": 1.0}, "dimension_names": ["y", "x"]} | others
+    return array_document(shape, chunks, codecs, **fields)
 
 
 def test_codecs_are_written_as_every_reader_takes_them():

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 import zarr
+from cases.archive_builder import array_document, sharding
 from zarr.storage import LocalStore
 
 from ozx.errors import FormatError, UnsupportedError
@@ -14,20 +15,8 @@ from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, is_stale, normalis
 GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {"a": [1.5, "x"]}}
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
-SHARDING = {
-    "name": "sharding_indexed",
-    "configuration": {"chunk_shape": [2], "codecs": [BYTES, ZSTD], "index_codecs": [BYTES, {"name": "crc32c"}]},
-}
-ARRAY = {
-    "zarr_format": 3,
-    "node_type": "array",
-    "shape": [4],
-    "data_type": "uint16",
-    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
-    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-    "fill_value": 0,
-    "codecs": [BYTES, ZSTD],
-}
+SHARDING = sharding([2], [BYTES, ZSTD])
+ARRAY = array_document([4], [2], [BYTES, ZSTD], data_type="uint16")
 
 
 def normalise(document, **options):
