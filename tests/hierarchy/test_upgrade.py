@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import write_tree
 from hierarchies import tree
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,17 +57,9 @@ def ome_at(upgraded, path=""):
     return upgraded.documents[path]["attributes"]["ome"]
 
 
-def write_tree(values, root: Path) -> Path:
-    for key, data in values.items():
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return root
-
-
 def check_as_ozx(values, folder: Path):
     """Pack the result: what ozx packs and finds nothing to say about is one hierarchy."""
-    packed = ozx.pack(write_tree(values, folder / "new.ome.zarr"), folder / "new.ozx", sync=False)
+    packed = ozx.pack(write_tree(folder / "new.ome.zarr", values), folder / "new.ozx", sync=False)
     assert [finding.id for finding in ozx.validate(packed.path).findings if finding.severity == "error"] == []
 
 

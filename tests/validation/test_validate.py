@@ -50,15 +50,6 @@ def test_directories_are_held_to_the_rules_about_hierarchies(name):
     assert set(ids(report)) <= {"rfc9/sharding"}
 
 
-def test_an_old_hierarchy_is_valid_in_a_directory_only(tmp_path):
-    source = FIXTURES / "legacy.ome.zarr"
-    for path, is_valid in ((source, True), (pack_tree(source, tmp_path / "out.ozx"), False)):
-        report = validate(path)
-        assert ids(report) == ["rfc9/root"]
-        assert "OME-Zarr 0.4 (Zarr v2)" in report.findings[0].message
-        assert report.valid == is_valid
-
-
 def test_a_folder_zipped_by_another_program(tmp_path):
     values = {f"image.ome.zarr/{key}": value for key, value in tree(FIXTURES / "image.ome.zarr").items()}
     report = validate(zip_values(tmp_path / "image.zip", values, deflated=True))
@@ -267,14 +258,6 @@ def test_which_zip64_structures_are_used_is_said():
         "ZIP64 fields are used in 3 local headers and 0 headers of the central directory, "
         "but there is no ZIP64 end record"
     )
-
-
-def test_a_file_inside_a_hierarchy(tmp_path):
-    write_tree(tmp_path / "a.zarr", {".zgroup": b"{}"})
-    path = ArchiveBuilder.valid().write(tmp_path / "a.zarr" / "cells.ozx")
-    report = validate(path)
-    assert ids(report) == ["rfc9/not-embedded"]
-    assert not report.valid
 
 
 def test_a_directory_inside_a_hierarchy_is_a_note():
