@@ -18,6 +18,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, UsageError
 from ozx.validation.container import zip as zip_rules
+from ozx.validation.hierarchy import Options
 from ozx.validation.report import Finding, Report, Where
 from ozx.validation.validate import check_archive, validate
 
@@ -28,7 +29,7 @@ def ids(report):
 
 def check(archive, *, strict=False):
     data = archive.build() if isinstance(archive, ArchiveBuilder) else archive
-    return list(check_archive(ArchiveReader(MemorySource(data)), strict=strict))
+    return list(check_archive(ArchiveReader(MemorySource(data)), Options(is_strict=strict)))
 
 
 @pytest.mark.parametrize("profile", ["rfc9", "strict"])

@@ -15,12 +15,13 @@ from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, Memory, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
-from ozx.validation.report import Finding
+from ozx.validation.report import Finding, Level
 from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error, make_finding
 from ozx.validation.zarr.arrays import check_array
 from ozx.validation.zarr.documents import (
@@ -59,11 +60,17 @@ HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hier
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options that select the optional checks."""
+    """Options that select the checks of one file or directory."""
 
+    level: Level = "hierarchy"
+    # Whether the profile is ``strict``.
+    is_strict: bool = False
     second_opinion: bool = True
     # The given schemas of conventions.
     schemas: Schemas = field(default_factory=Schemas)
+    # Number of chunks decoded at a time; None for the number of processors.
+    jobs: int | None = None
+    progress: Progress = NO_PROGRESS
 
     def node_checks(self) -> Iterator[NodeCheck]:
         """Yield the selected checks of a single node."""
@@ -73,14 +80,16 @@ class Options:
             yield partial(check_schemas, schemas=self.schemas)
 
 
+DEFAULTS = Options()
+
+
 class NodeRules:
     """Collector of findings about nodes; each node is checked when it is read.
 
     Only the first findings of each rule are kept, and further findings are counted, because documents can be hostile.
     """
 
-    def __init__(self, options: Options | None = None) -> None:
-        options = options or Options()
+    def __init__(self, options: Options = DEFAULTS) -> None:
         self._node_checks = tuple(options.node_checks())
         self._lacks_opinion = options.second_opinion and not has_second_opinion()
         self._found = LimitedFindings()
@@ -124,7 +133,7 @@ class NodeRules:
             )
 
 
-def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
+def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) -> Iterator[Finding]:
     """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or the documents of Zarr v2.
 
     `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the

@@ -40,7 +40,7 @@ from ozx.validation.container.rfc9 import (
 )
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
-from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.hierarchy import DEFAULTS, NodeRules, Options
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
@@ -113,15 +113,20 @@ def validate(
     if level not in LEVELS:
         raise UsageError(f"expected one of the levels {', '.join(LEVELS)}; got {level!r}")
     jobs = None if jobs is None else checked_jobs(jobs)
-    options = Options(second_opinion, Schemas.read(schemas or {}))
+    options = Options(
+        level=level,
+        is_strict=profile == "strict",
+        second_opinion=second_opinion,
+        schemas=Schemas.read(schemas or {}),
+        jobs=jobs,
+        progress=progress,
+    )
     location = parse_location(path)
     given, where = printable_location(path), location.path
     if not location.is_remote and os.path.isdir(where):
-        found = check_directory(where, level, options, jobs=jobs, progress=progress)
-        return Report.of(given, level, found, "directory")
+        return Report.of(given, level, check_directory(where, options), "directory")
     if location.is_directory_url():
-        found = check_remote_directory(where, level, options, jobs=jobs, progress=progress)
-        return Report.of(given, level, found, "directory")
+        return Report.of(given, level, check_remote_directory(where, options), "directory")
     if location.node:
         with suppress(FormatError, UnsupportedError):  # for a broken archive, the findings give the reason
             open_view(path)
@@ -130,9 +135,7 @@ def validate(
         read_in_runs(source)
     try:
         findings = [] if location.is_remote else [*check_surroundings(where)]
-        strict = profile == "strict"
-        found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
-        findings += by_revision(_keep_comment(list(found)), revision)
+        findings += by_revision(_keep_comment(list(check_archive(ArchiveReader(source), options))), revision)
         if all(finding.id != "zip/not-a-zip" for finding in findings):  # the name matters only for a ZIP file
             findings[:0] = check_file_name(source.name)
     finally:
@@ -140,15 +143,7 @@ def validate(
     return Report.of(given, level, [finding for finding in findings if _concerns(finding, location.node)])
 
 
-def check_archive(
-    reader: ArchiveReader,
-    level: Level = "hierarchy",
-    options: Options | None = None,
-    *,
-    strict: bool = False,
-    jobs: int | None = None,
-    progress: Progress = NO_PROGRESS,
-) -> Iterator[Finding]:
+def check_archive(reader: ArchiveReader, options: Options = DEFAULTS) -> Iterator[Finding]:
     """Yield all findings about an archive, except about its file name and its folder."""
     with suppress(FormatError, UnsupportedError):  # the audit reports all of them
         reader.prefetch_head()
@@ -157,18 +152,18 @@ def check_archive(
     except (FormatError, UnsupportedError) as error:
         # Without a central directory, no entries are known.
         yield finding_from_error(error)
-        if level == "data":
+        if options.level == "data":
             yield make_finding(
                 "zarr/not-decoded",
                 "no chunk was checked: the archive cannot be opened",
                 hint="Repair the errors above first.",
             )
     else:
-        yield from check_zip(facts, strict=strict)
-        yield from check_container(facts, strict=strict)
-        yield from _check_hierarchy(reader, facts, level, options, strict=strict)
-        if level == "data":
-            yield from _check_data(reader, jobs, progress)
+        yield from check_zip(facts, strict=options.is_strict)
+        yield from check_container(facts, strict=options.is_strict)
+        yield from _check_hierarchy(reader, facts, options)
+        if options.level == "data":
+            yield from _check_data(reader, options)
     try:
         reader.source.check_unchanged()
     except FormatError as error:
@@ -188,12 +183,10 @@ def _concerns(finding: Finding, node: str) -> bool:
     return not node or entry is None or entry.startswith(f"{node}/")
 
 
-def _check_hierarchy(
-    reader: ArchiveReader, facts: ArchiveFacts, level: Level, options: Options | None, *, strict: bool
-) -> Iterator[Finding]:
+def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Options) -> Iterator[Finding]:
     (current, old), comment = find_metadata(facts), parse_comment(facts.end.comment)
     yield from check_order(facts, current, comment)
-    rules = None if level == "archive" else NodeRules(options)
+    rules = None if options.level == "archive" else NodeRules(options)
     look = None if rules is None else rules.look
     nodes, faults = read_nodes(_documents(reader, facts, current), _damaged(facts, current), look)
     yield from check_read_faults(faults)
@@ -203,7 +196,7 @@ def _check_hierarchy(
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
-    yield from check_comment(facts.end.comment, comment, version, strict=strict)
+    yield from check_comment(facts.end.comment, comment, version, strict=options.is_strict)
     if rules is None:
         return
     if not nodes and legacy:
@@ -212,7 +205,7 @@ def _check_hierarchy(
     yield from rules.findings(Hierarchy(nodes, _finder(facts)))
 
 
-def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> Iterator[Finding]:
+def _check_data(reader: ArchiveReader, options: Options) -> Iterator[Finding]:
     from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
     try:
@@ -221,7 +214,7 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
         # Another finding already reports the error.
         yield make_finding("zarr/not-decoded", f"no chunk was checked: {error.message}")
         return
-    yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)
+    yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=options.jobs, progress=options.progress)
 
 
 def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
