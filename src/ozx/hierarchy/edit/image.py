@@ -19,7 +19,7 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text, copy_json
+from ozx.hierarchy.json.reading import Document, as_list, as_numbers, as_object, as_text, copy_json
 from ozx.hierarchy.ome.colors import WHITE, default_color
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
@@ -237,10 +237,7 @@ def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
     return None
 
 
-_Document = dict[str, Any]
-
-
-def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
+def check_editable(document: Document, node: str, version: str | None) -> OmeMetadata:
     """Return a group's OME-Zarr metadata if it can be edited; `version` is the default if the group has no version."""
     attributes = as_object(document.get("attributes"))
     ome = parse_ome(attributes, 3) if document.get("zarr_format") == 3 else None
@@ -261,7 +258,7 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
 
 
 def edit_image(
-    document: _Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
+    document: Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
 ) -> Edited:
     """Return a copy of an image's ``zarr.json`` with the requested changes.
 
@@ -299,7 +296,7 @@ def edit_image(
 
 
 def edit_label(
-    document: _Document,
+    document: Document,
     factors: Mapping[str, Fraction],
     units: Mapping[str, str],
     node: str,
@@ -327,14 +324,14 @@ def edit_label(
     return Edited(new, tuple(differences))
 
 
-def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
+def edit_plate_name(document: Document, name: str, node: str, *, version: str | None = None) -> Edited:
     """Return a plate's ``zarr.json`` with the new name."""
     check_editable(document, node, version)
     new = copy_json(document)
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
 
 
-def update_copy(document: _Document, below: str, new: _Document) -> bool:
+def update_copy(document: Document, below: str, new: Document) -> bool:
     """Update the copy of an edited group in a parent's consolidated metadata, in place; return whether a copy exists.
 
     zarr-python, which writes ``consolidated_metadata``, reads the copies and not the nodes' own documents: an old copy
@@ -351,12 +348,12 @@ def update_copy(document: _Document, below: str, new: _Document) -> bool:
     return bool(found) or any(inner)
 
 
-def _with_axes(item: _Document, node: str) -> _Document:
+def _with_axes(item: Document, node: str) -> Document:
     """Return an image's metadata in the form of OME-Zarr 0.5, with axes instead of coordinate systems."""
     return with_axes(item, node or "the root") if "coordinateSystems" in item else item
 
 
-def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_Document]:
+def _with_systems(items: list[Document], originals: list[Document]) -> list[Document]:
     """Return images' metadata in the same form as the originals: with axes (0.5) or coordinate systems (0.6)."""
     return [
         with_systems(item, original) if "coordinateSystems" in original else item
@@ -364,7 +361,7 @@ def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_D
     ]
 
 
-def _common(item: _Document) -> list[Any]:
+def _common(item: Document) -> list[Any]:
     return as_list(item.get("coordinateTransformations"))
 
 

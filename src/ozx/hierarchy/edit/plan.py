@@ -19,13 +19,11 @@ from ozx.hierarchy.edit.image import (
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
-from ozx.hierarchy.json.reading import copy_json, parse_document
+from ozx.hierarchy.json.reading import Document, copy_json, parse_document
 from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import Node, NoteCollector, join_path, ome_at
 from ozx.hierarchy.ome.model import Axis, OmeMetadata
 from ozx.hierarchy.zarr.array import ArrayMetadata
-
-_Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +113,13 @@ class _DocumentEditor:
         self._read = read
         self._version = ome_at(nodes, "").version
         self._stored: dict[str, bytes] = {}
-        self._old: dict[str, _Document] = {}
-        self._new: dict[str, _Document] = {}
+        self._old: dict[str, Document] = {}
+        self._new: dict[str, Document] = {}
         self._differences: list[Difference] = []
         self._notes = NoteCollector()
         self._without_unit: dict[str, None] = {}
 
-    def open(self, path: str) -> _Document:
+    def open(self, path: str) -> Document:
         """Return the original document of a group."""
         if path not in self._old:
             key = join_path(path, METADATA)

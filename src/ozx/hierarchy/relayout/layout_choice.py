@@ -31,9 +31,8 @@ from ozx.hierarchy.zarr.extensions import (
     is_registered,
     listed_extensions,
 )
-from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.layout import Lengths, parse_layout, relayout_document
 
-Lengths = tuple[int, ...]
 Axes = tuple[tuple[str | None, str | None], ...]
 
 

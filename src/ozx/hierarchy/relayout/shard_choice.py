@@ -11,10 +11,10 @@ from typing import Any, Literal
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.chunk_grid import ChunkGrid
 from ozx.hierarchy.json.reading import Document, as_list
-from ozx.hierarchy.relayout.rechunking import check_axes, parse_axis_lengths, requested_axes
+from ozx.hierarchy.relayout.rechunking import GUESSED_ITEM, check_axes, parse_axis_lengths, requested_axes
 from ozx.hierarchy.zarr.array import item_size
 from ozx.hierarchy.zarr.codecs import SHARDING, blosc_codec, parse_codecs, parse_named
-from ozx.hierarchy.zarr.layout import ArrayLayout, index_size, relayout_document
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths, index_size, relayout_document
 
 #: The largest shard in bytes: readers drop or refuse larger entries.
 LARGEST_SHARD = 1 << 31
@@ -28,13 +28,9 @@ _LARGEST_DECODED = 512 << 20
 _MOST_INNER_CHUNKS = 16_384
 # Blosc, zstd and gzip expand incompressible data by less than 1/128 plus some bytes.
 _GROWTH, _FRAME = 128, 512
-# Assumed size of an item of variable length, such as a string.
-_GUESSED_ITEM = 64
 
 _APART_NAMES = frozenset(("t", "c", "time", "channel"))
 _APART_TYPES = frozenset(("time", "channel"))
-
-Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +164,7 @@ def _requested_length(layout: ArrayLayout, number: int, axis: str | None, length
 
 
 def _decoded_size(layout: ArrayLayout, lengths: Sequence[int]) -> int:
-    return math.prod(lengths) * (_GUESSED_ITEM if layout.item_size is None else layout.item_size)
+    return math.prod(lengths) * (GUESSED_ITEM if layout.item_size is None else layout.item_size)
 
 
 def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:

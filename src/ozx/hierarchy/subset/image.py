@@ -12,9 +12,7 @@ from ozx.hierarchy.json.reading import Document, as_list, as_object, copy_json
 from ozx.hierarchy.ome.model import Dataset, Multiscale
 from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.subset.levels import SMALL, Box, Interval, LevelCrops
-from ozx.hierarchy.zarr.layout import ArrayLayout
-
-Lengths = tuple[int, ...]
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
 
 
 def crop_image_document(

@@ -12,7 +12,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.ome.model import Dataset, Multiscale
 from ozx.hierarchy.ome.transformations import exact
-from ozx.hierarchy.zarr.layout import ArrayLayout, relayout_document
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths, relayout_document
 
 # Alignment of a requested region with the chunks of each resolution level.
 #
@@ -173,8 +173,6 @@ def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int 
 
 
 # Metadata of an array cropped to whole chunks.
-
-Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text
+from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text, without_special_numbers
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 # "Data type encoding": byte order, kind, bytes of an item, and for times their unit.
@@ -73,6 +73,13 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
         attributes=attributes or {},
         problems=tuple(problems),
     )
+
+
+def portable_attributes(attributes: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the attributes of a node as JSON that all programs read, and a note if they change."""
+    portable: dict[str, Any] = without_special_numbers(attributes)
+    note = "NaN and infinities among the attributes become text, because JSON has no such numbers"
+    return dict(portable), [] if portable is attributes else [note]
 
 
 # Conversion of Zarr v2 data types to v3.
