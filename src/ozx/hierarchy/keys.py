@@ -36,7 +36,13 @@ def is_legacy_metadata_key(key: str) -> bool:
 
 
 def node_of(key: str) -> str:
-    """Return the path of the node to which a metadata key belongs; the root's path is empty."""
+    """Return the path of the node to which a metadata key belongs; the root's path is empty.
+
+    Examples
+    --------
+    >>> node_of("labels/cells/zarr.json"), node_of("zarr.json")
+    ('labels/cells', '')
+    """
     return key.rpartition("/")[0]
 
 

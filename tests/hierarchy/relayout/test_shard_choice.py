@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.errors import UsageError
-from ozx.hierarchy.chunk_grid import ChunkKeys
 from ozx.hierarchy.relayout.shard_choice import (
     LARGEST_SHARD,
     MOST_ENTRIES,
@@ -16,6 +15,7 @@ from ozx.hierarchy.relayout.shard_choice import (
     choose_shards,
     parse_shard_policy,
 )
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardLevel
 
 AUTO = ShardPolicy()

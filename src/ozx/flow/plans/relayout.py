@@ -13,7 +13,6 @@ from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.workers import Workers
-from ozx.hierarchy.chunk_grid import ChunkKeys
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
@@ -26,6 +25,7 @@ from ozx.hierarchy.relayout.layout_choice import (
 )
 from ozx.hierarchy.relayout.shard_choice import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
 from ozx.hierarchy.zarr.extensions import check_understood, is_registered
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout

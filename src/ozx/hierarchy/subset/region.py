@@ -148,12 +148,17 @@ class Selection:
             raise UsageError("expected an image with channels; no image has a channel axis")
         if self.channels and channel_axes & self.region.keys():
             raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
-        counts = [len(multiscale.datasets) for multiscale in multiscales]
-        if self.levels is not None and not any(map(self.levels.choose, counts)):
-            raise UsageError(
-                f"no image has any of the levels {self.levels}; the images have at most {max(counts)} levels",
-                hint="Level 0 is the finest level, -1 the coarsest.",
-            )
+        if self.levels is not None:
+            require_levels(self.levels, [len(multiscale.datasets) for multiscale in multiscales])
+
+
+def require_levels(levels: IndexRange, counts: Sequence[int]) -> None:
+    """Check that at least one image has one of `levels`; `counts` has the number of levels of each image."""
+    if not any(map(levels.choose, counts)):
+        raise UsageError(
+            f"no image has any of the levels {levels}; the images have at most {max(counts)} levels",
+            hint="Level 0 is the finest level, -1 the coarsest.",
+        )
 
 
 def parse_levels(value: str | int | slice) -> IndexRange:

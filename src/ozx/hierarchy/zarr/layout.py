@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.chunk_grid import ChunkKeys, parse_chunk_keys
 from ozx.hierarchy.json.reading import Document, as_lengths, as_object
-from ozx.hierarchy.zarr.array import item_size
+from ozx.hierarchy.zarr.array import ChunkKeys, item_size, parse_chunk_keys
 from ozx.hierarchy.zarr.codecs import SHARDING, ChecksumOption, NamedConfiguration, change_checksum, parse_named
 from ozx.hierarchy.zarr.extensions import Understands, check_understood, is_registered
 

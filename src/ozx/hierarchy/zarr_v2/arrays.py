@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.chunk_grid import ChunkKeys
 from ozx.hierarchy.json.reading import Document, as_lengths
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import ArrayLayout, check_chunk_count
 from ozx.hierarchy.zarr_v2.codecs import Treatment, upgrade_compression
 from ozx.hierarchy.zarr_v2.documents import UpgradedDataType, parse_v2_array, portable_attributes, upgrade_data_type

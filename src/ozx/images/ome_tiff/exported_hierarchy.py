@@ -16,7 +16,7 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
-from ozx.hierarchy.subset.region import IndexRange
+from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
@@ -117,7 +117,7 @@ def _take_images(
         notes += image.notes
         yield image
     if counts:
-        choice.check(counts)
+        require_levels(choice, counts)
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
