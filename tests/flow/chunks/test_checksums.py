@@ -133,7 +133,7 @@ def test_a_file_that_changes_in_between_is_an_error(tmp_path, kind, way, option,
     assert caught.value.rule == "zip/changed"
 
 
-@pytest.mark.skipif(not fast_assembling.is_available(), reason="needs os.preadv")
+@pytest.mark.posix("needs os.preadv")
 @pytest.mark.parametrize("kind", ["directory", "archive"])
 @pytest.mark.parametrize("option", ["add", "drop"])
 @pytest.mark.parametrize("shards", [None, (LENGTH * COUNT,)])
@@ -147,7 +147,7 @@ def test_adjacent_chunks_are_read_together(tmp_path, monkeypatch, kind, option, 
     assert max(reads) <= 1024
 
 
-@pytest.mark.skipif(not fast_assembling.is_available(), reason="needs os.preadv")
+@pytest.mark.posix("needs os.preadv")
 def test_entries_that_become_chunks_are_read_together(tmp_path, monkeypatch):
     make_array(tmp_path / "a", CHUNKS, checksums=False, layout="values")
     source, reads, preadv = as_source(tmp_path / "a", "archive"), [], os.preadv
