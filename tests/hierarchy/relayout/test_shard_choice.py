@@ -250,15 +250,6 @@ def test_a_chain_that_makes_no_bytes_is_not_touched():
         transcoded_document(document(["example.foo"]), codec=CodecChoice("none"))
 
 
-def test_shards_go_around_what_is_cut():
-    layout = parse_layout(
-        transcoded_document(document(), chunks=(10, 10), codec=CodecChoice("zstd"), shards=(50, 90)), ""
-    )
-    assert (layout.chunks, layout.shards) == ((10, 10), (50, 90))
-    with pytest.raises(UsageError, match="multiple of the chunk 10×10"):
-        transcoded_document(document(), chunks=(10, 10), shards=(32, 30))
-
-
 def test_what_needs_transcoding():
     before = document(["bytes", ZSTD], data_type="uint8")
     assert not needs_transcoding(

@@ -278,23 +278,17 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
 
 
 def transcoded_document(
-    document: Document,
-    *,
-    chunks: Lengths | None = None,
-    codec: CodecChoice | None = None,
-    shards: Lengths | None = None,
+    document: Document, *, chunks: Lengths | None = None, codec: CodecChoice | None = None
 ) -> Document:
-    """Return an array's ``zarr.json`` with other chunk lengths or another compressor.
+    """Return an array's ``zarr.json`` with other chunk lengths or another compressor, and without shards.
 
-    None for `chunks` or `codec` keeps the current ones; None for `shards` means no shards.
+    None for `chunks` or `codec` keeps the current ones.
 
     The requested compressor replaces all present ones. Checksums, the order of dimensions and the order of bytes stay.
     Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
     even if the codec was lossy.
     """
     plain = relayout_document(document, None)
-    if chunks is None and codec is None:
-        return relayout_document(plain, shards)
     data_type = parse_named(plain.get("data_type"))
     size = None if data_type is None else item_size(data_type)
     chain = _flatten(plain["codecs"])
@@ -302,7 +296,7 @@ def transcoded_document(
         chain = _compress(chain, codec, size)
     lengths = plain["chunk_grid"]["configuration"]["chunk_shape"] if chunks is None else list(chunks)
     grid = {"name": "regular", "configuration": {"chunk_shape": lengths}}
-    return relayout_document({**plain, "chunk_grid": grid, "codecs": chain}, shards)
+    return relayout_document({**plain, "chunk_grid": grid, "codecs": chain}, None)
 
 
 def needs_transcoding(document: Document, transcoded: Document) -> bool:
