@@ -18,6 +18,8 @@ _Place = tuple[str | int, ...]
 NUMBERS = (0, -1, 1 << 63, 10**400, 0.5, 1.5, float("nan"), float("inf"))
 TEXTS = ("", "x", "/", "a/b", "../..", "0.5", "NaN", "\ud800", "x" * 10_000)
 CONTAINERS = ([], {}, [[]], [None], [{}], {"path": 7}, ["x"] * 40, {"": {"": {}}})
+# What transformations of OME-Zarr 0.6 consist of.
+CONTAINERS += ([[1, 2], [3, 4]], {"name": "physical"}, {"path": "0"}, {"type": "scale"}, {"type": "byDimension"})
 ODD = st.sampled_from([None, True, False, *NUMBERS, *TEXTS, *CONTAINERS])
 KEYS = st.text(max_size=3)
 VALUES = st.recursive(ODD, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))

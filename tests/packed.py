@@ -11,8 +11,7 @@ from hierarchies import tree
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
 from ozx.operations.pack import pack
 
 PROMISE = make_comment("0.5", json_first=True)

@@ -15,8 +15,8 @@ from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.entry import BytesPart
 from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import transcoded_document
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
-from ozx.hierarchy.zarr.layout import parse_layout
+from ozx.hierarchy.zarr.array import ChunkKeys
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import upgrade_array
 
 
@@ -59,7 +59,7 @@ def prepare(values, *, chunks=None, codec=None, shards=None):
         old = document = json.loads(values["zarr.json"])
         keys = parse_layout(document, "", understand_all).keys
     stored = StoredValues(values, parse_layout(document, "", understand_all), keys)
-    return stored, old, transcoded_document(document, chunks=chunks, codec=codec, shards=shards)
+    return stored, old, relayout_document(transcoded_document(document, chunks=chunks, codec=codec), shards)
 
 
 def understand_all(point, value):

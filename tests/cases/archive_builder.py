@@ -9,7 +9,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ COMMENT = b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":t
 ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
 _MASK_32 = 0xFFFFFFFF
 PADDING_FIELD = struct.pack("<3H", 0xD935, 2, 1)
+#: The codecs of a shard's index.
+INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 TIME_FIELD = struct.pack("<HHBI", 0x5455, 5, 1, 0)
 
 
@@ -27,25 +29,34 @@ def group(version: Any = "0.5", **others: Any) -> bytes:
     return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes} | others).encode()
 
 
-def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> bytes:
-    """Return the ``zarr.json`` of a small array."""
-    codecs: list[Any] = [{"name": "bytes"}]
-    if sharded:
-        index = [{"name": "bytes", "configuration": {"endian": "little"}}]
-        inner = {"chunk_shape": [1] * len(shape), "codecs": codecs, "index_codecs": index, "index_location": "end"}
-        codecs = [{"name": "sharding_indexed", "configuration": inner}]
+def array_document(
+    shape: Sequence[int], chunks: Sequence[int], codecs: Sequence[Any] = ({"name": "bytes"},), **fields: Any
+) -> dict[str, Any]:
+    """Return the metadata of an array of bytes, with some fields replaced or added."""
     document = {
         "zarr_format": 3,
         "node_type": "array",
-        "shape": shape,
+        "shape": list(shape),
         "data_type": "uint8",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": 0,
-        "codecs": codecs,
+        "codecs": list(codecs),
         "attributes": {},
     }
-    return json.dumps(document).encode()
+    return document | fields
+
+
+def sharding(inner: Sequence[int], codecs: Sequence[Any] = ({"name": "bytes"},), **settings: Any) -> dict[str, Any]:
+    """Return the sharding codec for inner chunks of this shape, with some settings replaced."""
+    configuration = {"chunk_shape": list(inner), "codecs": list(codecs), "index_codecs": INDEX, "index_location": "end"}
+    return {"name": "sharding_indexed", "configuration": configuration | settings}
+
+
+def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> bytes:
+    """Return the ``zarr.json`` of a small array."""
+    codecs = [sharding([1] * len(shape), index_codecs=INDEX[:1]) if sharded else {"name": "bytes"}]
+    return json.dumps(array_document(shape, chunks, codecs)).encode()
 
 
 @dataclass

@@ -10,34 +10,22 @@ from typing import Any
 
 import google_crc32c
 
-from .archive_builder import ArchiveBuilder, group
+from .archive_builder import INDEX, ArchiveBuilder, array_document, group, sharding
 from .case import Case
 
 _BYTES = {"name": "bytes"}
 _GZIP = {"name": "gzip", "configuration": {"level": 5}}
-_INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 _EMPTY = (1 << 64) - 1
 
 
 def _array(
     codecs: Sequence[Any] = (_BYTES,), *, shape: Sequence[int] = (8,), chunks: Sequence[int] = (4,), **fields: Any
 ) -> dict[str, Any]:
-    document = {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": "uint8",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": list(codecs),
-    }
-    return document | fields
+    return array_document(shape, chunks, codecs, **fields)
 
 
 def _sharded(inner: int = 2, codecs: Sequence[Any] = (_BYTES,), **settings: Any) -> dict[str, Any]:
-    configuration = {"chunk_shape": [inner], "codecs": list(codecs), "index_codecs": _INDEX} | settings
-    return _array([{"name": "sharding_indexed", "configuration": configuration}])
+    return _array([sharding([inner], codecs, **settings)])
 
 
 def _crc(data: bytes) -> bytes:
@@ -149,7 +137,7 @@ DATA_CASES = (
         "an index without the checksum codec",
         {"c/0": _shard((0, 2), (2, 2))[:-4]},
         "",
-        _sharded(index_codecs=_INDEX[:1]),
+        _sharded(index_codecs=INDEX[:1]),
     ),
     _case("zarr/chunk-data", "one byte too few", {"c/0": b"abc"}, "zarr/chunk-data"),
     _case("zarr/chunk-data", "one byte too many", {"c/0": b"abcde"}, "zarr/chunk-data"),

@@ -7,7 +7,7 @@ import pytest
 from cases.archive_builder import array
 
 from ozx.hierarchy.chunk_grid import ChunkGrid, ChunkTally, parse_chunk_grid
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.array import ChunkKeys
 
 DOCUMENT = json.loads(array([100, 60], [50, 20]))
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from cases.archive_builder import array, group
 
+from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parse_metadata
 
 
@@ -47,11 +48,11 @@ def test_roles():
 
 def test_groups_that_have_to_be_there():
     nodes = hierarchy(**PLATE)
-    assert nodes.missing_groups() == ["A", "A/1", "A/1/0"]
+    assert missing_groups(nodes.nodes) == ["A", "A/1", "A/1/0"]
     assert nodes.version == "0.5"
     assert nodes.mentioned == {"A/1"}
     without_root = {key: value for key, value in PLATE.items() if key != "zarr.json"}
-    assert hierarchy(**without_root).missing_groups()[0] == ""
+    assert missing_groups(hierarchy(**without_root).nodes)[0] == ""
 
 
 def test_copies_in_consolidated_metadata():

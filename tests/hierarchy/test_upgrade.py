@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import write_tree
 from hierarchies import tree
 from hypothesis import given
 from hypothesis import strategies as st
-from judges import require
+from judges import Package, require
 from ome_zarr_models import v05
 from ome_zarr_models.exceptions import ValidationWarning
 from upgrades import (
@@ -56,17 +57,9 @@ def ome_at(upgraded, path=""):
     return upgraded.documents[path]["attributes"]["ome"]
 
 
-def write_tree(values, root: Path) -> Path:
-    for key, data in values.items():
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return root
-
-
 def check_as_ozx(values, folder: Path):
     """Pack the result: what ozx packs and finds nothing to say about is one hierarchy."""
-    packed = ozx.pack(write_tree(values, folder / "new.ome.zarr"), folder / "new.ozx", sync=False)
+    packed = ozx.pack(write_tree(folder / "new.ome.zarr", values), folder / "new.ozx", sync=False)
     assert [finding.id for finding in ozx.validate(packed.path).findings if finding.severity == "error"] == []
 
 
@@ -149,7 +142,7 @@ def test_labels_in_folders(tmp_path):
 @pytest.mark.ci
 @pytest.mark.parametrize("example", ["image", "plate", "series", "labels"])
 def test_the_schemas_of_0_5(example):
-    require_package("ngff_zarr")
+    require(Package("ngff_zarr"))
     import jsonschema  # noqa: PLC0415
     import referencing  # noqa: PLC0415
     from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
@@ -172,24 +165,10 @@ def test_the_schemas_of_0_5(example):
         judge.validate(attributes)
 
 
-class _Package:
-    def __init__(self, name):
-        self.name = name
-
-    def missing(self):
-        if importlib.util.find_spec(self.name) is not None:
-            return None
-        return f"Python package {self.name} is not installed: pip install ozx-toolkit[ecosystem]"
-
-
-def require_package(name):
-    require(_Package(name))
-
-
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore")
 def test_what_ome_zarr_py_writes(tmp_path):
-    require_package("ome_zarr")
+    require(Package("ome_zarr"))
     from ome_zarr import format as formats  # noqa: PLC0415
     from ome_zarr import writer  # noqa: PLC0415
 
@@ -216,7 +195,7 @@ def test_what_ome_zarr_py_writes(tmp_path):
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore")
 def test_what_ngff_zarr_writes(tmp_path):
-    require_package("ngff_zarr")
+    require(Package("ngff_zarr"))
     import ngff_zarr  # noqa: PLC0415
 
     data = np.random.default_rng(0).integers(0, 999, (2, 64, 64)).astype("u2")

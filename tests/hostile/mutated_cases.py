@@ -118,7 +118,7 @@ class Tally:
 
 
 def archive_findings(data, level):
-    yield from check_archive(ArchiveReader(MemorySource(data)), level)
+    yield from check_archive(ArchiveReader(MemorySource(data)), Options(level=level))
     reader = ArchiveReader(MemorySource(data))
     try:
         reader.check()

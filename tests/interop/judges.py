@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -115,7 +116,25 @@ class ArrayJudge:
     checks_crc: bool = True
 
 
-def require(judge: Judge | ArrayJudge) -> None:
+@dataclass(frozen=True)
+class Package:
+    """A Python package of another project, and the least version that does what a test needs."""
+
+    name: str
+    least: str = ""
+
+    def missing(self) -> str | None:
+        """Return why the package is not there, or None."""
+        if importlib.util.find_spec(self.name) is None:
+            return f"Python package {self.name} is not installed: pip install ozx-toolkit[ecosystem]"
+        if not self.least:
+            return None
+        found = importlib.metadata.version(self.name.replace("_", "-"))
+        is_old = [int(part) for part in found.split(".")[:2]] < [int(part) for part in self.least.split(".")]
+        return f"{self.name} {found} writes no Zarr v3: {self.least} does" if is_old else None
+
+
+def require(judge: Judge | ArrayJudge | Package) -> None:
     """Skip the running test if the judge is missing; fail it if ``OZX_REQUIRE_JUDGES`` is 1."""
     reason = judge.missing()
     if reason is None:

@@ -14,13 +14,12 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import zarr
 from hierarchies import FIXTURES
-from judges import require
+from judges import Package, require
 from packaging.version import Version
 from writers import write_by_bioio
 from zarr.storage import FsspecStore
@@ -42,18 +41,6 @@ def _is_at_least(package, version):
 
 
 SINCE_0_21 = _is_at_least("ome-zarr", "0.21")
-
-
-@dataclass(frozen=True)
-class Package:
-    """A foreign package; `require` skips without it, or fails where all judges have to be there."""
-
-    name: str
-
-    def missing(self) -> str | None:
-        if importlib.util.find_spec(self.name) is not None:
-            return None
-        return f"Python package {self.name} is not installed: pip install ozx-toolkit[ecosystem]"
 
 
 @pytest.fixture

@@ -4,28 +4,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import zarr
 from hierarchies import FIXTURES
-from judges import require
+from judges import Package, require
 from ome_zarr_models import open_ome_zarr
 
 import ozx
 
 pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore")]
-
-
-@dataclass(frozen=True)
-class Package:
-    name: str
-
-    def missing(self) -> str | None:
-        found = importlib.util.find_spec(self.name)
-        return None if found else f"Python package {self.name} is not installed: pip install ozx-toolkit[ecosystem]"
 
 
 def data():

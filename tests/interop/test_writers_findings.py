@@ -4,15 +4,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
-from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
 import pytest
 import zarr
-from judges import require
+from judges import Package, require
 from zarr.storage import ZipStore
 
 import ozx
@@ -25,19 +22,6 @@ DATA = np.random.default_rng(0).integers(1, 999, (2, 3, 100, 140)).astype("uint1
 CLASSIC = {"rfc9/zip64": "warning"}
 # The arrays are small, but of several chunks.
 SMALL_CHUNKS = {"rfc9/sharding": "note"}
-
-
-@dataclass(frozen=True)
-class Package:
-    name: str
-    least: str = "0"
-
-    def missing(self) -> str | None:
-        if importlib.util.find_spec(self.name) is None:
-            return f"Python package {self.name} is not installed: pip install ozx-toolkit[ecosystem]"
-        found = version(self.name.replace("_", "-"))
-        is_old = [int(part) for part in found.split(".")[:2]] < [int(part) for part in self.least.split(".")]
-        return f"{self.name} {found} writes no Zarr v3: {self.least} does" if is_old else None
 
 
 def found(path):

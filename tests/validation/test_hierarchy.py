@@ -57,7 +57,6 @@ def test_facts_of_equal_documents_are_those_of_each_node():
         ("b", "b", "b/zarr.json"),
     ]
     assert nodes["b"].references == (("a.b", ".."),)
-    assert nodes["b"].finding("zarr/shape", "m", "/x").where.to_dict() == {"entry": "b/zarr.json", "pointer": "/x"}
 
 
 def test_faults_of_json_are_those_of_each_node():

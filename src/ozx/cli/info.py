@@ -14,8 +14,8 @@ from ozx.cli.options import access_options
 from ozx.cli.output import format_bytes, one_line, print_json, report_error
 from ozx.errors import OzxError
 from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.images import Image, Level
+from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.ome.model import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, NodeSummary, PlateSummary, inspect
 

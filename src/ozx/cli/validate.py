@@ -21,8 +21,7 @@ from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError, shortened
 from ozx.flow.batch import describe_failure
 from ozx.flow.sources.location import given_output
-from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.progress import NO_PROGRESS
 from ozx.validation.report import LEVELS, REVISIONS, SEVERITIES, Finding, Level, Report, Severity
 from ozx.validation.validate import PROFILES, Outcome, validate_many

@@ -8,7 +8,7 @@ from ozx.flow.sources.wrong_sources import refuse_images
 from ozx.hierarchy.edit.plan import EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.keys import DRAW_AGAIN, ORIGINAL_METADATA, THUMBNAIL
-from ozx.hierarchy.nodes import NodeCollector
+from ozx.hierarchy.nodes import NodeCollector, ome_at
 
 
 def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:
@@ -32,8 +32,8 @@ def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan
     if not nodes:
         refuse_images((item.key for item in view.iter_items()), view.source.name, is_folder=False)
     plan = edit_hierarchy(nodes, read, edits, node)
-    root, notes = nodes.get(""), list(plan.notes)
-    is_converted = root is not None and root.ome is not None and root.ome.layout is not None
+    notes = list(plan.notes)
+    is_converted = ome_at(nodes, "").layout is not None
     if plan.new and is_converted and view.find(ORIGINAL_METADATA) is not None:
         notes.append(f"{ORIGINAL_METADATA} is kept: it still describes the original file")
     if any(difference.is_visible for difference in plan.differences) and view.find(THUMBNAIL) is not None:

@@ -1,7 +1,7 @@
 """Zarr and OME-Zarr metadata: store keys and JSON documents, without file access and without ZIP.
 
-``keys``, ``entry_order``
-    Store keys and the nodes to which they belong; the order of an archive's entries.
+``keys``
+    Store keys, the nodes to which they belong, and their order in an archive.
 ``comment``
     The archive comment of RFC-9.
 ``json/``
@@ -13,13 +13,11 @@
 ``chunk_grid``
     The keys of an array's chunks, for both versions.
 ``nodes``, ``images``, ``references``
-    The nodes of a hierarchy, its images, and the paths by which a node refers to another node.
+    The nodes of a hierarchy and notes about them, its images, and the paths by which a node refers to another node.
 ``upgrade``
     OME-Zarr 0.4 documents as 0.5.
 ``relayout/``, ``subset/``, ``edit/``
     New documents for other chunks, for a part of a hierarchy, and for edited metadata.
 ``partial_hierarchy``
     A hierarchy with missing nodes, and the roles of its keys.
-``note_collector``
-    Notes about many nodes, one sentence for each kind.
 """

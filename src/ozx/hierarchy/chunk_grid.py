@@ -1,4 +1,4 @@
-"""The regular chunk grid of an array: the keys of its chunks, and the pixels of each chunk (Zarr core 3.1)."""
+"""The regular chunk grid of an array: the keys of its chunks, and the pixels of each chunk (Zarr core 3.1, Zarr v2)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
+from ozx.hierarchy.zarr.array import ArrayMetadata, ChunkKeys, parse_array, parse_chunk_keys
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 
-_USUAL_KEYS = ChunkKeys()
 _CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9]+)+)")
+
+
+_USUAL_KEYS = ChunkKeys()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ozx.hierarchy.entry_order import component_order
-from ozx.hierarchy.nodes import Node, join_path
+from ozx.hierarchy.keys import component_order
+from ozx.hierarchy.nodes import Node, join_path, ome_at
 from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
@@ -125,21 +125,20 @@ def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
     the images in its list; for a scene, the images that it places; for a labels group, its label images. For any other
     root, they are all groups with multiscales; label images are included only if there are no other images.
     """
-    root = nodes.get("")
-    ome = None if root is None else root.ome
-    if ome is not None and ome.plate is not None:
+    ome = ome_at(nodes, "")
+    if ome.plate is not None:
         for well in ome.plate.wells:
             yield from _fields(nodes, join_path("", well))
-    elif ome is not None and ome.multiscales:
+    elif ome.multiscales:
         yield ""
-    elif ome is not None and ome.kind == "series":
+    elif ome.kind == "series":
         yield from _series(nodes)
-    elif ome is not None and ome.scene is not None:
+    elif ome.scene is not None:
         ends = [end for step in ome.scene.transformations for end in (step.input, step.output)]
         yield from dict.fromkeys(join_path("", end.path.strip("/")) for end in ends if end.path is not None)
-    elif ome is not None and ome.labels is not None:
+    elif ome.labels is not None:
         yield from (join_path("", label) for label in ome.labels)
-    elif ome is not None and ome.fields is not None:
+    elif ome.fields is not None:
         yield from _fields(nodes, "")
     else:
         found = {path: node.ome for path, node in nodes.items() if node.ome is not None and node.ome.multiscales}
@@ -149,37 +148,26 @@ def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
 def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
     """Return the paths of the label images of the image at path `image`."""
     group = join_path(image, _LABELS)
-    node = nodes.get(group)
-    names = node.ome.labels if node is not None and node.ome is not None else None
-    return [join_path(group, name) for name in names or ()]
+    return [join_path(group, name) for name in ome_at(nodes, group).labels or ()]
 
 
 def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
     """Return the wells if the root is a plate, else an empty result."""
-    root = nodes.get("")
-    plate = None if root is None or root.ome is None else root.ome.plate
+    plate = ome_at(nodes, "").plate
     wells = []
     for path in () if plate is None else plate.wells:
-        node = nodes.get(join_path("", path))
-        fields = None if node is None or node.ome is None else node.ome.fields
+        fields = ome_at(nodes, join_path("", path)).fields
         wells.append(Well(path, None if fields is None else len(fields)))
     return tuple(wells)
 
 
-def count_multiscales(nodes: Mapping[str, Node], path: str) -> int:
-    """Return the number of images in the group at `path`."""
-    node = nodes.get(path)
-    return 0 if node is None or node.ome is None else len(node.ome.multiscales)
-
-
 def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
     """Return the images of the group at `path` (nearly always one); add notes about missing and unsuitable arrays."""
-    node = nodes.get(path)
-    if node is None or node.ome is None or not node.ome.multiscales:
-        what = "there is no node" if node is None else "the node has no multiscales"
+    ome = ome_at(nodes, path)
+    if not ome.multiscales:
+        what = "the node has no multiscales" if path in nodes else "there is no node"
         notes.append(f"{path or 'the root'}: an image is listed here, but {what}")
-        return []
-    return [_describe(nodes, path, multiscale, node.ome.channels, notes) for multiscale in node.ome.multiscales]
+    return [_describe(nodes, path, multiscale, ome.channels, notes) for multiscale in ome.multiscales]
 
 
 def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> Level:
@@ -243,9 +231,7 @@ def _records(nodes: Mapping[str, Node], path: str, axes: tuple[Axis, ...]) -> Re
 
 
 def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:
-    node = nodes.get(well)
-    fields = None if node is None or node.ome is None else node.ome.fields
-    yield from (join_path(well, field) for field in fields or ())
+    yield from (join_path(well, field) for field in ome_at(nodes, well).fields or ())
 
 
 def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
@@ -254,9 +240,9 @@ def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.
     """
-    for lister in (nodes.get(_OME), nodes.get("")):
-        if lister is not None and lister.ome is not None and lister.ome.series is not None:
-            yield from (join_path("", path) for path in lister.ome.series)
+    for series in (ome_at(nodes, _OME).series, ome_at(nodes, "").series):
+        if series is not None:
+            yield from (join_path("", path) for path in series)
             return
     groups = [path for path, node in nodes.items() if path.isascii() and path.isdigit() and node.node_type == "group"]
     yield from sorted(groups, key=component_order)

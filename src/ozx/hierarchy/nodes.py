@@ -1,18 +1,19 @@
-"""The nodes of a hierarchy, parsed from their metadata documents."""
+"""The nodes of a hierarchy, parsed from their metadata documents, and notes about nodes."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError
-from ozx.hierarchy.json.reading import parse_document
-from ozx.hierarchy.keys import METADATA, node_of, path_order
+from ozx.hierarchy.json.reading import as_object, parse_document
+from ozx.hierarchy.keys import METADATA, breadth_first, node_of
 from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
-from ozx.hierarchy.zarr.array import ArrayMetadata, GroupMetadata, convention_names, parse_array, parse_group
+from ozx.hierarchy.zarr.array import ArrayMetadata, convention_names, parse_array
 from ozx.hierarchy.zarr.extensions import declared_extensions
-from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 from ozx.quoting import quote
 
 
@@ -68,7 +69,44 @@ class NodeCollector:
         for path, problems in self._problems.items():
             node = found.get(path, Node(path, None, 3))
             found[path] = _with_problems(node, problems)
-        return {path: found[path] for path in sorted(found, key=path_order)}
+        return {path: found[path] for path in sorted(found, key=breadth_first)}
+
+
+class NoteCollector:
+    """Collector of notes about nodes; the same note about many nodes becomes one sentence.
+
+    Examples
+    --------
+    >>> notes = NoteCollector()
+    >>> for path in ("", "labels/cells", "labels/nuclei"):
+    ...     notes.add(path, "no unit")
+    >>> notes.sentences()
+    ('the root and 2 more: no unit',)
+    """
+
+    def __init__(self) -> None:
+        # By note: the path of the first node, and the number of nodes.
+        self._found: dict[str, tuple[str, int]] = {}
+
+    def add(self, path: str, note: str) -> None:
+        """Add a note about the node at `path`; the root's path is empty."""
+        first, count = self._found.get(note, (path, 0))
+        self._found[note] = first, count + 1
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return one sentence for each distinct note, in the order of addition."""
+        return tuple(tell(first, count, note) for note, (first, count) in self._found.items())
+
+
+def tell(first: str, count: int, note: str) -> str:
+    """Return a note about `count` nodes as one sentence that names the first node."""
+    return f"{first or 'the root'}{f' and {count - 1:,} more' if count > 1 else ''}: {note}"
+
+
+def ome_at(nodes: Mapping[str, Node], path: str) -> OmeMetadata:
+    """Return the OME-Zarr metadata of the node at `path`; metadata without any value if it has none."""
+    node = nodes.get(path)
+    return OmeMetadata(version=None) if node is None or node.ome is None else node.ome
 
 
 def group_command(path: str, node: str, *, is_v2: bool = False) -> str:
@@ -101,7 +139,9 @@ def _parse_node(path: str, document: dict[str, Any]) -> Node:
         array = parse_array(document)
         return Node(path, "array", 3, array=array, problems=(*problems, *array.problems))
     if node_type == "group":
-        return _group_node(path, 3, parse_group(document), problems)
+        attributes = document.get("attributes", {})
+        problems += [] if isinstance(attributes, dict) else ["attributes is not an object"]
+        return _group_node(path, 3, as_object(attributes), problems)
     return Node(path, None, 3, problems=(*problems, "node_type is neither array nor group"))
 
 
@@ -112,7 +152,7 @@ def _parse_legacy_node(path: str, documents: dict[str, dict[str, Any]]) -> Node:
         node = Node(path, "array", 2, array=array, problems=array.problems)
     else:
         problems = [] if ".zgroup" in documents else ["it has neither .zgroup nor .zarray"]
-        node = _group_node(path, 2, parse_v2_group(attributes), problems)
+        node = _group_node(path, 2, attributes or {}, problems)
     return _with_declarations(node, {}, attributes)
 
 
@@ -121,7 +161,7 @@ def _with_declarations(node: Node, document: dict[str, Any], attributes: Any) ->
     return replace(node, extensions=extensions, conventions=conventions) if extensions or conventions else node
 
 
-def _group_node(path: str, zarr_format: int, group: GroupMetadata, problems: list[str]) -> Node:
-    ome = parse_ome(group.attributes, zarr_format)
+def _group_node(path: str, zarr_format: int, attributes: dict[str, Any], problems: list[str]) -> Node:
+    ome = parse_ome(attributes, zarr_format)
     found = () if ome is None else ome.problems
-    return Node(path, "group", zarr_format, ome=ome, problems=(*problems, *group.problems, *found))
+    return Node(path, "group", zarr_format, ome=ome, problems=(*problems, *found))

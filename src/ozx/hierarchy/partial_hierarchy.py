@@ -18,7 +18,6 @@ from ozx.hierarchy.keys import (
     ROOT_METADATA,
     is_legacy_metadata_key,
     is_metadata_key,
-    missing_groups,
     node_of,
     paths_above,
 )
@@ -95,10 +94,6 @@ class PartialHierarchy:
             return Role("chunk", array)
         place = grid.coordinates(key[len(array) + 1 :] if array else key)
         return Role("misfit", array) if place is None else Role("chunk", array, place)
-
-    def missing_groups(self) -> list[str]:
-        """Return the paths of missing groups that have nodes below them, breadth-first."""
-        return missing_groups(self.nodes)
 
     def listed(self) -> set[str]:
         """Return the paths of all nodes listed in OME-Zarr metadata or consolidated metadata."""

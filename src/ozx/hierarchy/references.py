@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_object, as_text, copy_json
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, parse_extensions
+from ozx.hierarchy.zarr.extensions import listed_extensions
 
 
 class Surroundings:
@@ -56,15 +56,8 @@ def resolve_reference(node: str, reference: str) -> str | None:
 
 
 def iter_references(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield the extension name and the reference of each extension that refers to a node of the same hierarchy.
-
-    Examples
-    --------
-    >>> document = {"extensions": ["example.a", {"name": "example.b", "configuration": {"reference": "../.."}}]}
-    >>> list(iter_references(document))
-    [('example.b', '../..')]
-    """
-    for extension in parse_extensions(document.get(EXTENSIONS, [])):
+    """Yield the extension name and the reference of each extension that refers to a node of the same hierarchy."""
+    for extension in listed_extensions(document):
         reference = as_text(extension.configuration.get("reference"))
         if reference is not None and "://" not in reference:
             yield extension.name, reference

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.nodes import group_command, join_path
-from ozx.hierarchy.note_collector import NoteCollector, tell
+from ozx.hierarchy.keys import METADATA, breadth_first
+from ozx.hierarchy.nodes import NoteCollector, group_command, join_path, tell
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
 from ozx.hierarchy.zarr_v2.groups import UpgradedGroup, group_document, upgrade_group
 

@@ -14,7 +14,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
-from ozx.hierarchy.subset.region import LevelChoice
+from ozx.hierarchy.subset.region import IndexRange
 from ozx.images.description import ImageDescription, PixelSize
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
@@ -132,7 +132,7 @@ class ExportedImage:
         return prod(self.shape[:3])
 
 
-def take_image(view: ImageView, path: str, choice: LevelChoice) -> ExportedImage:
+def take_image(view: ImageView, path: str, choice: IndexRange) -> ExportedImage:
     """Return an image or label image for the export to OME-TIFF; no pixels are read."""
     where = path or "the root"
     dimensions = _find_axes(view, where)

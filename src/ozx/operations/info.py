@@ -18,7 +18,6 @@ from ozx.hierarchy.images import (
     Image,
     Level,
     Well,
-    count_multiscales,
     describe_images,
     describe_level,
     image_paths,
@@ -26,7 +25,7 @@ from ozx.hierarchy.images import (
     plate_wells,
 )
 from ozx.hierarchy.json.reading import plain_json
-from ozx.hierarchy.nodes import Node, NodeCollector
+from ozx.hierarchy.nodes import Node, NodeCollector, ome_at
 from ozx.hierarchy.ome.model import Collection, Scene
 from ozx.hierarchy.ome.versions import describe_draft, is_known
 
@@ -232,7 +231,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         decoded_bytes=sum(node.array.decoded_bytes or 0 for node in nodes.values() if node.array is not None),
         container=_describe_container(view),
         images=tuple(images),
-        image_count=sum(max(1, count_multiscales(nodes, path)) for path in paths),
+        image_count=sum(max(1, len(ome_at(nodes, path).multiscales)) for path in paths),
         labels=tuple(_describe(nodes, labels, notes)),
         arrays=tuple(describe_level(node.path, node.array) for node in islice(arrays, MOST_IMAGES)),
         plate=plate,
@@ -289,8 +288,7 @@ def _describe(nodes: Mapping[str, Node], paths: Iterable[str], notes: list[str])
 
 
 def _summarise_plate(nodes: Mapping[str, Node]) -> PlateSummary | None:
-    root = nodes.get("")
-    plate = None if root is None or root.ome is None else root.ome.plate
+    plate = ome_at(nodes, "").plate
     return None if plate is None else PlateSummary(plate.name, plate.rows, plate.columns, plate_wells(nodes))
 
 

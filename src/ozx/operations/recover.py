@@ -32,9 +32,8 @@ from ozx.flow.sources.location import Location, StrPath, given_output, parse_loc
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, plain_json
-from ozx.hierarchy.keys import ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.images.streaming.chunk_store import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values

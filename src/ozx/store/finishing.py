@@ -25,9 +25,8 @@ from ozx.archive.writer import ArchiveWriter, DirectoryBuilder, local_header
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
 from ozx.hierarchy.json.reading import as_object, as_text, parse_document
-from ozx.hierarchy.keys import ROOT_METADATA, is_metadata_key
+from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 
 # The largest share of unused bytes in a file; above it, the file is written a second time.

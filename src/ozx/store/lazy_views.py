@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.hierarchy.images import plate_wells
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.reading_price import price_of
@@ -280,8 +280,7 @@ def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
         if not well.fields:
             notes.append(f"{well.path}: a well is listed here, but it has no images")
             continue
-        found = nodes["/".join(parts)].ome
-        listed = () if found is None or found.fields is None else found.fields
+        listed = ome_at(nodes, "/".join(parts)).fields or ()
         paths[rows[parts[0]], columns[parts[1]]] = tuple(join_path(well.path, path) for path in listed)
     present = (path for fields in paths.values() for path in fields if nodes.find(path) is not None)
     path = next(present, None)

@@ -13,15 +13,13 @@ from ozx.flow.entry import FileSpan
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.entry_order import breadth_first, component_order
-from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.hierarchy.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import check_surroundings
 from ozx.validation.hierarchy import NodeRules, Options
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
-from ozx.validation.report import Finding, Level
+from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
 
 if TYPE_CHECKING:
@@ -30,14 +28,7 @@ if TYPE_CHECKING:
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
 
-def check_directory(
-    path: str,
-    level: Level = "hierarchy",
-    options: Options | None = None,
-    *,
-    jobs: int | None = None,
-    progress: Progress = NO_PROGRESS,
-) -> Iterator[Finding]:
+def check_directory(path: str, options: Options) -> Iterator[Finding]:
     """Yield findings about the hierarchy in a directory, and about files that `pack` refuses."""
     yield from check_surroundings(path, is_directory=True)
     refusal = None
@@ -54,7 +45,7 @@ def check_directory(
         yield finding_from_error(refusal)
     yield from _report_archives(archives)
     yield from _check_contents(listing, set(archives))
-    yield from _check_nodes(DirectorySource(listing), level, options, jobs=jobs, progress=progress)
+    yield from _check_nodes(DirectorySource(listing), options)
 
 
 def _folder_of_archives(path: str, archives: Sequence[str]) -> Finding:
@@ -68,19 +59,12 @@ def _folder_of_archives(path: str, archives: Sequence[str]) -> Finding:
     )
 
 
-def check_remote_directory(
-    url: str,
-    level: Level = "hierarchy",
-    options: Options | None = None,
-    *,
-    jobs: int | None = None,
-    progress: Progress = NO_PROGRESS,
-) -> Iterator[Finding]:
+def check_remote_directory(url: str, options: Options) -> Iterator[Finding]:
     """Yield findings about a hierarchy in a directory at a URL; chunks are requested only at level ``data``."""
     from ozx.flow.sources.remote_directory import RemoteDirectorySource  # noqa: PLC0415
     from ozx.flow.sources.remote_objects import find_objects, list_keys  # noqa: PLC0415
 
-    objects = find_objects(url, metadata_only=level != "data")
+    objects = find_objects(url, metadata_only=options.level != "data")
     archives = [key for key in objects.marks if key.lower().endswith(_ARCHIVE_ENDINGS)]
     yield from _report_archives(archives)
     try:
@@ -88,7 +72,7 @@ def check_remote_directory(
     except FormatError as error:
         yield finding_from_error(error)
         return
-    yield from _check_nodes(RemoteDirectorySource(objects, listing), level, options, jobs=jobs, progress=progress)
+    yield from _check_nodes(RemoteDirectorySource(objects, listing), options)
 
 
 def _report_archives(keys: Sequence[str]) -> Iterator[Finding]:
@@ -96,16 +80,9 @@ def _report_archives(keys: Sequence[str]) -> Iterator[Finding]:
     yield from each(rule, keys, lambda key: make_finding(rule, f"{key} is an archive according to its name", entry=key))
 
 
-def _check_nodes(
-    source: DirectorySource | RemoteDirectorySource,
-    level: Level,
-    options: Options | None,
-    *,
-    jobs: int | None,
-    progress: Progress,
-) -> Iterator[Finding]:
+def _check_nodes(source: DirectorySource | RemoteDirectorySource, options: Options) -> Iterator[Finding]:
     listing = source.listing
-    rules = None if level == "archive" else NodeRules(options)
+    rules = None if options.level == "archive" else NodeRules(options)
     nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
     legacy = StoredValues(listing.legacy_keys, source.read)
@@ -113,16 +90,14 @@ def _check_nodes(
     yield from check_sharding(nodes, listing.iter_keys())
     if rules is None:
         return
-    is_v3 = True
     if not nodes and listing.legacy_keys:
         nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
         yield from check_read_faults(faults)
-        is_v3 = False
-    yield from rules.findings(Hierarchy(nodes, is_v3, source.exists))
-    if level == "data":
+    yield from rules.findings(Hierarchy(nodes, source.exists))
+    if options.level == "data":
         from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
-        yield from check_data(source, has_checksums=False, jobs=jobs, progress=progress)
+        yield from check_data(source, has_checksums=False, jobs=options.jobs, progress=options.progress)
 
 
 def _list_everything(path: str) -> Listing:

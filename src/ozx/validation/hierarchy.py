@@ -15,12 +15,13 @@ from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import Hierarchy, Memory, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
-from ozx.validation.report import Finding
+from ozx.validation.report import Finding, Level
 from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error, make_finding
 from ozx.validation.zarr.arrays import check_array
 from ozx.validation.zarr.documents import (
@@ -34,13 +35,6 @@ from ozx.validation.zarr.documents import (
 )
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
-
-__all__ = ["NODE_CHECKS", "Hierarchy", "NodeRules", "Options", "check_documents"]
-
-
-# Limits of the cache of checked documents, which takes at most some megabytes.
-_LONGEST_REMEMBERED = 16 << 10
-_MOST_REMEMBERED = 512
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
@@ -66,11 +60,17 @@ HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hier
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options that select the optional checks."""
+    """Options that select the checks of one file or directory."""
 
+    level: Level = "hierarchy"
+    # Whether the profile is ``strict``.
+    is_strict: bool = False
     second_opinion: bool = True
     # The given schemas of conventions.
     schemas: Schemas = field(default_factory=Schemas)
+    # Number of chunks decoded at a time; None for the number of processors.
+    jobs: int | None = None
+    progress: Progress = NO_PROGRESS
 
     def node_checks(self) -> Iterator[NodeCheck]:
         """Yield the selected checks of a single node."""
@@ -80,28 +80,26 @@ class Options:
             yield partial(check_schemas, schemas=self.schemas)
 
 
+DEFAULTS = Options()
+
+
 class NodeRules:
     """Collector of findings about nodes; each node is checked when it is read.
 
     Only the first findings of each rule are kept, and further findings are counted, because documents can be hostile.
     """
 
-    def __init__(self, options: Options | None = None) -> None:
-        options = options or Options()
+    def __init__(self, options: Options = DEFAULTS) -> None:
         self._node_checks = tuple(options.node_checks())
         self._lacks_opinion = options.second_opinion and not has_second_opinion()
         self._found = LimitedFindings()
         self._copies = ConsolidatedCopies()
         # Handlers of extensions get the node's path, and their answer may depend on it.
-        self._met: dict[bytes, Counter[Kind]] = {}
+        self._met: Memory[Counter[Kind]] = Memory()
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node, and collect its findings.
-
-        A document equal to an earlier one is not checked again if the earlier document has no findings, or if the
-        findings would only be counted.
-        """
+        """Check one node, and collect its findings."""
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))
@@ -117,10 +115,8 @@ class NodeRules:
                 f"{node.key}: expected metadata of limited depth; found deeper nesting", rule="zarr/json"
             )
             self._found.add([finding_from_error(error, entry=node.key)])
-        if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
-            if len(self._met) >= _MOST_REMEMBERED:
-                del self._met[next(iter(self._met))]
-            self._met[node.source] = self._found.counts() - before
+        if node.source and self._may_remember:
+            self._met.remember(node.source, self._found.counts() - before)
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield all findings about the nodes and about the whole hierarchy."""
@@ -137,7 +133,7 @@ class NodeRules:
             )
 
 
-def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
+def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) -> Iterator[Finding]:
     """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or the documents of Zarr v2.
 
     `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
@@ -150,4 +146,4 @@ def check_documents(metadata: Mapping[str, bytes], options: Options | None = Non
     nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
     for fault in faults:
         yield finding_from_error(fault.error, entry=fault.key)
-    yield from rules.findings(Hierarchy(nodes, is_v3))
+    yield from rules.findings(Hierarchy(nodes))

@@ -21,24 +21,26 @@ from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, reso
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.flow.workers import checked_jobs
+from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.json.reading import LongDocuments
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import (
-    EntryRoles,
+    Entries,
     check_comment,
     check_container,
     check_file_name,
     check_order,
     check_surroundings,
-    read_comment,
+    find_metadata,
 )
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
-from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.hierarchy import DEFAULTS, NodeRules, Options
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
@@ -111,15 +113,20 @@ def validate(
     if level not in LEVELS:
         raise UsageError(f"expected one of the levels {', '.join(LEVELS)}; got {level!r}")
     jobs = None if jobs is None else checked_jobs(jobs)
-    options = Options(second_opinion, Schemas.read(schemas or {}))
+    options = Options(
+        level=level,
+        is_strict=profile == "strict",
+        second_opinion=second_opinion,
+        schemas=Schemas.read(schemas or {}),
+        jobs=jobs,
+        progress=progress,
+    )
     location = parse_location(path)
     given, where = printable_location(path), location.path
     if not location.is_remote and os.path.isdir(where):
-        found = check_directory(where, level, options, jobs=jobs, progress=progress)
-        return Report.of(given, level, found, "directory")
+        return Report.of(given, level, check_directory(where, options), "directory")
     if location.is_directory_url():
-        found = check_remote_directory(where, level, options, jobs=jobs, progress=progress)
-        return Report.of(given, level, found, "directory")
+        return Report.of(given, level, check_remote_directory(where, options), "directory")
     if location.node:
         with suppress(FormatError, UnsupportedError):  # for a broken archive, the findings give the reason
             open_view(path)
@@ -128,9 +135,7 @@ def validate(
         read_in_runs(source)
     try:
         findings = [] if location.is_remote else [*check_surroundings(where)]
-        strict = profile == "strict"
-        found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
-        findings += by_revision(_keep_comment(list(found)), revision)
+        findings += by_revision(_keep_comment(list(check_archive(ArchiveReader(source), options))), revision)
         if all(finding.id != "zip/not-a-zip" for finding in findings):  # the name matters only for a ZIP file
             findings[:0] = check_file_name(source.name)
     finally:
@@ -138,15 +143,7 @@ def validate(
     return Report.of(given, level, [finding for finding in findings if _concerns(finding, location.node)])
 
 
-def check_archive(
-    reader: ArchiveReader,
-    level: Level = "hierarchy",
-    options: Options | None = None,
-    *,
-    strict: bool = False,
-    jobs: int | None = None,
-    progress: Progress = NO_PROGRESS,
-) -> Iterator[Finding]:
+def check_archive(reader: ArchiveReader, options: Options = DEFAULTS) -> Iterator[Finding]:
     """Yield all findings about an archive, except about its file name and its folder."""
     with suppress(FormatError, UnsupportedError):  # the audit reports all of them
         reader.prefetch_head()
@@ -155,18 +152,18 @@ def check_archive(
     except (FormatError, UnsupportedError) as error:
         # Without a central directory, no entries are known.
         yield finding_from_error(error)
-        if level == "data":
+        if options.level == "data":
             yield make_finding(
                 "zarr/not-decoded",
                 "no chunk was checked: the archive cannot be opened",
                 hint="Repair the errors above first.",
             )
     else:
-        yield from check_zip(facts, strict=strict)
-        yield from check_container(facts, strict=strict)
-        yield from _check_hierarchy(reader, facts, level, options, strict=strict)
-        if level == "data":
-            yield from _check_data(reader, jobs, progress)
+        yield from check_zip(facts, strict=options.is_strict)
+        yield from check_container(facts, strict=options.is_strict)
+        yield from _check_hierarchy(reader, facts, options)
+        if options.level == "data":
+            yield from _check_data(reader, options)
     try:
         reader.source.check_unchanged()
     except FormatError as error:
@@ -186,33 +183,29 @@ def _concerns(finding: Finding, node: str) -> bool:
     return not node or entry is None or entry.startswith(f"{node}/")
 
 
-def _check_hierarchy(
-    reader: ArchiveReader, facts: ArchiveFacts, level: Level, options: Options | None, *, strict: bool
-) -> Iterator[Finding]:
-    roles, comment = EntryRoles.of(facts), read_comment(facts)
-    yield from check_order(facts, roles, comment)
-    rules = None if level == "archive" else NodeRules(options)
-    values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
-    nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
+def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Options) -> Iterator[Finding]:
+    (current, old), comment = find_metadata(facts), parse_comment(facts.end.comment)
+    yield from check_order(facts, current, comment)
+    rules = None if options.level == "archive" else NodeRules(options)
+    look = None if rules is None else rules.look
+    nodes, faults = read_nodes(_documents(reader, facts, current), _damaged(facts, current), look)
     yield from check_read_faults(faults)
-    legacy = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
-    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts), legacy, path=reader.source.name)
+    legacy = _documents(reader, facts, old)
+    legacy_keys = [name for name, _ in old]
+    yield from check_nodes(nodes, legacy_keys, _iter_data_keys(facts), legacy, path=reader.source.name)
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
-    yield from check_comment(facts.end.comment, comment, version, strict=strict)
+    yield from check_comment(facts.end.comment, comment, version, strict=options.is_strict)
     if rules is None:
         return
-    is_v3 = True
-    if not nodes and roles.legacy:
-        values = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
-        nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
+    if not nodes and legacy:
+        nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), rules.look)
         yield from check_read_faults(faults)
-        is_v3 = False
-    yield from rules.findings(Hierarchy(nodes, is_v3, _finder(facts)))
+    yield from rules.findings(Hierarchy(nodes, _finder(facts)))
 
 
-def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> Iterator[Finding]:
+def _check_data(reader: ArchiveReader, options: Options) -> Iterator[Finding]:
     from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
     try:
@@ -221,7 +214,7 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
         # Another finding already reports the error.
         yield make_finding("zarr/not-decoded", f"no chunk was checked: {error.message}")
         return
-    yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)
+    yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=options.jobs, progress=options.progress)
 
 
 def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
@@ -238,41 +231,30 @@ def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
     return (name for name in iter_names(facts.columns) if not name.endswith("/"))
 
 
-class _MetadataEntries(Mapping[str, bytes]):
-    """Metadata documents of an archive by key, read on demand; the last entry of a repeated name is used."""
+def _documents(reader: ArchiveReader, facts: ArchiveFacts, entries: Entries) -> StoredValues:
+    """Return metadata documents of an archive, read on demand; the last entry of a repeated name is used."""
+    indices, long = dict(entries), LongDocuments()
+    source = ReadAhead(reader.source)  # metadata are mostly stored in the order in which they are read
 
-    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, keys: list[str], indices: list[int]) -> None:
-        self._facts = facts
-        self._end = reader.end
-        # Metadata are mostly stored in the order in which they are read.
-        self._source = ReadAhead(reader.source)
-        self._indices = dict(zip(keys, indices, strict=True))
-        self._long = LongDocuments()
+    def read(key: str) -> bytes:
+        header = facts.columns.header(indices[key])
+        long.check(header.uncompressed_size, key)
+        return b"".join(iter_value(source, header, reader.end.directory_offset))
 
-    def __getitem__(self, key: str) -> bytes:
-        columns, index = self._facts.columns, self._indices[key]
-        header = columns.header(index)
-        self._long.check(header.uncompressed_size, key)
-        return b"".join(iter_value(self._source, header, self._end.directory_offset))
+    return StoredValues(indices, read)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._indices)
 
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    def damaged(self) -> set[str]:
-        """Return the keys of entries that already have findings; these entries are not read."""
-        facts = self._facts
-        groups = (
-            facts.out_of_bounds,
-            facts.encrypted,
-            facts.unreadable_methods,
-            facts.layout.into_directory,
-            [fault.entry for fault in facts.local.faults],
-        )
-        damaged = {int(index) for group in groups for index in group}
-        return {key for key, index in self._indices.items() if index in damaged}
+def _damaged(facts: ArchiveFacts, entries: Entries) -> set[str]:
+    """Return the keys of entries that already have findings; these entries are not read."""
+    groups = (
+        facts.out_of_bounds,
+        facts.encrypted,
+        facts.unreadable_methods,
+        facts.layout.into_directory,
+        [fault.entry for fault in facts.local.faults],
+    )
+    damaged = {int(index) for group in groups for index in group}
+    return {key for key, index in dict(entries).items() if index in damaged}
 
 
 # Validation of many files or directories, several at the same time.

@@ -25,6 +25,7 @@ from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
+from ozx.hierarchy.zarr.layout import relayout_document
 
 RANDOM = np.random.default_rng(11)
 ZSTD = parse_codec_choice("zstd:1")
@@ -375,9 +376,9 @@ def measure_memory(root):
 
 def transcoded_entries(root):
     document, _, stored = stored_chunks(directory_source(root))
-    new = transcoded_document(document, chunks=(512, 512), codec=parse_codec_choice("zstd:1"), shards=(4096, 1024))
+    new = transcoded_document(document, chunks=(512, 512), codec=parse_codec_choice("zstd:1"))
     with working(2) as workers:
-        yield from iter_transcoded(stored, document, new, "0", workers)
+        yield from iter_transcoded(stored, document, relayout_document(new, (4096, 1024)), "0", workers)
 
 
 @pytest.mark.ci

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ozx.flow.sources.archive_keys import are_in_hierarchy_order, sorted_by_hierarchy
-from ozx.hierarchy.entry_order import hierarchy_order
+from ozx.hierarchy.keys import hierarchy_order
 
 components = st.one_of(
     st.integers(0, 120).map(str), st.text("09a.-é٣", min_size=1, max_size=4), st.sampled_from(["c", "x" * 300])

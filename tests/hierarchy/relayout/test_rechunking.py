@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ozx.hierarchy.entry_order import hierarchy_order
+from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.rechunking import plan_rechunking
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardLevel
 
 MIB = 1 << 20

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.errors import UsageError
-from ozx.hierarchy.subset.region import AxisRange, LevelChoice, parse_levels, parse_region
+from ozx.hierarchy.subset.region import IndexRange, parse_levels, parse_region
 
 ENDS = st.none() | st.integers(-30, 30)
 
@@ -23,7 +23,7 @@ ENDS = st.none() | st.integers(-30, 30)
     ],
 )
 def test_text(text, expected):
-    assert parse_region(text) == {axis: AxisRange(*ends) for axis, ends in expected.items()}
+    assert parse_region(text) == {axis: IndexRange(*ends) for axis, ends in expected.items()}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_range_is_a_slice_that_is_not_clipped(start, stop, length):
     ends = [0 if start is None else start, length if stop is None else stop]
     is_inside = all(-length <= end <= length for end in ends)
     expected = range(length)[start:stop]
-    asked = AxisRange(start, stop)
+    asked = IndexRange(start, stop)
     if is_inside and expected:
         assert range(*asked.resolve("y", length, "A/1/0")) == expected
         return
@@ -83,7 +83,7 @@ def test_levels_are_those_of_a_slice(start, stop, count):
 
 
 def test_one_level():
-    assert parse_levels("0") == parse_levels(0) == LevelChoice(0, 1)
+    assert parse_levels("0") == parse_levels(0) == IndexRange(0, 1)
     assert parse_levels("-1").choose(4) == [3]
     assert parse_levels("-2").choose(4) == [2]
 

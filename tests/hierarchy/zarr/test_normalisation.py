@@ -1,30 +1,22 @@
-"""Legal documents that zarr-python refuses, in the form it reads."""
+"""Legal documents that zarr-python refuses, in the form it reads, and its copies of metadata."""
 
 import copy
 import json
+import warnings
 
 import pytest
+import zarr
+from cases.archive_builder import array_document, sharding
+from zarr.storage import LocalStore
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, normalise_document
+from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, is_stale, normalise_document
 
 GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {"a": [1.5, "x"]}}
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
-SHARDING = {
-    "name": "sharding_indexed",
-    "configuration": {"chunk_shape": [2], "codecs": [BYTES, ZSTD], "index_codecs": [BYTES, {"name": "crc32c"}]},
-}
-ARRAY = {
-    "zarr_format": 3,
-    "node_type": "array",
-    "shape": [4],
-    "data_type": "uint16",
-    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
-    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-    "fill_value": 0,
-    "codecs": [BYTES, ZSTD],
-}
+SHARDING = sharding([2], [BYTES, ZSTD])
+ARRAY = array_document([4], [2], [BYTES, ZSTD], data_type="uint16")
 
 
 def normalise(document, **options):
@@ -121,3 +113,23 @@ def test_shards_nested_without_end_are_never_a_recursion_error(depth):
     except FormatError:
         shown = None
     assert shown is (data if depth == 2 else None) or (2 < depth < 5000 and shown is data)
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """What zarr-python consolidates, as documents by path."""
+    root = zarr.create_group(LocalStore(tmp_path), zarr_format=3)
+    root.create_array("0", shape=(4,), chunks=(2,), dtype="u2")
+    root.create_group("labels").create_array("cells", shape=(4,), chunks=(2,), dtype="u1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(LocalStore(tmp_path))
+    return {
+        path.parent.relative_to(tmp_path).as_posix().removeprefix("."): json.loads(path.read_bytes())
+        for path in tmp_path.rglob("zarr.json")
+    }
+
+
+def test_what_zarr_python_writes_is_not_stale(documents):
+    root = documents.pop("")
+    assert not is_stale(root, documents.keys(), documents.__getitem__)

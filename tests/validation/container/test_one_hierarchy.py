@@ -22,17 +22,6 @@ def messages(metadata, legacy=()):
     return [(finding.id, finding.message) for finding in check_metadata(metadata, legacy)]
 
 
-def test_a_hierarchy_that_is_right():
-    metadata = {
-        "zarr.json": group(),
-        "0/zarr.json": array([4], [2]),
-        "labels/zarr.json": group(None),
-        "labels/cells/zarr.json": group(),
-        "labels/cells/0/zarr.json": array([4], [2]),
-    }
-    assert messages(metadata) == []
-
-
 @pytest.mark.parametrize(
     ("keys", "legacy", "message"),
     [
@@ -150,12 +139,6 @@ def test_broken_documents_hide_nothing_else():
     assert found[2][1] == "d/zarr.json: expected a JSON object; found int"
 
 
-def test_a_broken_root_is_not_called_missing():
-    assert [identifier for identifier, _ in messages({"zarr.json": b"", "0/zarr.json": array([4], [4])})] == [
-        "zarr/json"
-    ]
-
-
 def test_what_cannot_be_read_is_a_finding_of_its_rule():
     asked = []
 
@@ -265,10 +248,6 @@ def test_one_array_without_shards_is_named():
     metadata = {"a/0/zarr.json": array([3], [1])}
     message = "the array 'a/0' of several chunks is not sharded; its chunks take 2 entries"
     assert sharding(metadata, ["a/0/c/0", "a/0/c/1"]) == [("note", message)]
-
-
-def test_what_has_no_errors_passes():
-    assert check_new_metadata({"zarr.json": group()}, path="cells.zarr") == ()
 
 
 def test_the_first_error_is_raised_with_its_rule():

@@ -12,6 +12,7 @@ import numpy as np
 from ozx.desktop.viewer.pictures import TILE, Picture, Pictures, sample_type
 from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
+from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import describe_scene
 from ozx.images.pictures.planes import first_index
@@ -90,8 +91,7 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
 
 def _images(nodes: GroupNodes) -> Iterator[tuple[str, str]]:
     for path in islice(image_paths(nodes), _MOST_IMAGES):
-        node = nodes.get(path)
-        names = [] if node is None or node.ome is None else [item.name for item in node.ome.multiscales]
+        names = (item.name for item in ome_at(nodes, path).multiscales)
         yield path, next(filter(None, names), path or "image")
 
 

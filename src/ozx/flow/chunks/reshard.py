@@ -17,7 +17,7 @@ from ozx.flow.chunks.checksums import ChecksummedChunks
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import BytesPart, Entry
-from ozx.hierarchy.entry_order import hierarchy_order
+from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.codecs import ends_in_checksum
 from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, build_index

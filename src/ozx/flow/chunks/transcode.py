@@ -34,8 +34,8 @@ from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.flow.workers import Workers
-from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout

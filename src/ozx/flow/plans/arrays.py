@@ -18,10 +18,9 @@ from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, it
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.flow.workers import Workers
-from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import is_metadata_key
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.keys import hierarchy_order, is_metadata_key
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import ArrayLayout
 
 #: The treatment of an array's chunks: moved without decoding; moved with the frame of zlib swapped for that of gzip;

@@ -13,9 +13,15 @@ from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.workers import Workers
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of, paths_above
+from ozx.hierarchy.keys import (
+    METADATA,
+    breadth_first,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+    paths_above,
+)
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.relayout.layout_choice import (
     LayoutChoice,
@@ -26,12 +32,11 @@ from ozx.hierarchy.relayout.layout_choice import (
 )
 from ozx.hierarchy.relayout.shard_choice import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
+from ozx.hierarchy.zarr.extensions import check_understood, is_registered
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout
-from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
-from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.normalisation import renew_copies
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 from ozx.hierarchy.zarr.rectilinear import parse_edges, regular_document
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 

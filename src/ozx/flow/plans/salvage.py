@@ -13,8 +13,7 @@ from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.repair.salvage import RebuiltValue, Salvage
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.entry_order import archive_rank, breadth_first
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.hierarchy.keys import archive_rank, breadth_first, is_metadata_key
 
 
 def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:

@@ -36,9 +36,8 @@ from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
 from ozx.hierarchy.subset.region import Selection
-from ozx.hierarchy.zarr.must_understand import check_understood
-from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.normalisation import renew_copies
+from ozx.hierarchy.zarr.extensions import check_understood
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 
 
 class Extractor:

@@ -11,11 +11,9 @@ from ozx.flow.plan import Plan
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, node_of
-from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.note_collector import NoteCollector
+from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.conversion import checked_version, convert_group
-from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.normalisation import renew_copies
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 
 _P = TypeVar("_P", bound=Plan)
 

@@ -14,8 +14,7 @@ from ozx.flow.repair.names import RepairedNames
 from ozx.flow.repair.source import Repair
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.comment import Comment, parse_comment
-from ozx.hierarchy.entry_order import order_fault
-from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.keys import METADATA, order_fault
 
 
 def name_repairs(names: RepairedNames) -> Iterator[Repair]:

@@ -18,9 +18,17 @@ from ozx.archive.names.decoding import name_fault
 from ozx.archive.recovery.entries import Evidence, FoundEntry, LostEntry, Witnesses, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
-from ozx.hierarchy.entry_order import ArchiveRank, archive_rank
 from ozx.hierarchy.json.reading import LongDocuments
-from ozx.hierarchy.keys import METADATA, ORIGINAL_METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import (
+    METADATA,
+    ORIGINAL_METADATA,
+    ArchiveRank,
+    archive_rank,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    missing_groups,
+    node_of,
+)
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
 
 # The result of a salvage: values to write, and lost values.
@@ -164,7 +172,7 @@ class _KeyResolver:
     def _wanted_nodes(self) -> set[str]:
         """Return the paths of nodes without metadata that other metadata lists, or to which chunks belong."""
         hierarchy = self._result.hierarchy
-        wanted = {"", *hierarchy.mentioned, *hierarchy.missing_groups()}
+        wanted = {"", *hierarchy.mentioned, *missing_groups(hierarchy.nodes)}
         for index in self._kept():
             array = looks_like_chunk(self._name(index))
             if array is not None:
@@ -368,7 +376,7 @@ class _KeyResolver:
     def _make_groups(self, lost: set[str]) -> None:
         """Recreate missing groups; if the only sign of a group is one unconfirmed key, reject the key."""
         hierarchy = self._result.hierarchy
-        missing = [path for path in hierarchy.missing_groups() if path]
+        missing = [path for path in missing_groups(hierarchy.nodes) if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
         for path in missing:
             if path in lost or (not self._evidence.is_whole and (below[path] > 1 or path in hierarchy.mentioned)):

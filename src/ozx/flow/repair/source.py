@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from ozx.archive.byte_source import FileSource
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.keys import breadth_first
 
 if TYPE_CHECKING:
     from ozx.archive.remote.folder import RemoteFolder

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.names.table import NameIndex, NameTable
-from ozx.hierarchy.entry_order import breadth_first, component_order, hierarchy_order
-from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.keys import METADATA, breadth_first, component_order, hierarchy_order
 
-# Sort many keys into the order of `ozx.hierarchy.entry_order`, or check their order; vectorised.
+# Sort many keys into the order of `ozx.hierarchy.keys`, or check their order; vectorised.
 
 _SLASH = 0x2F
 # Longer names are compared one by one: a matrix of them takes too much memory.

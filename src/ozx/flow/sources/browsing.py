@@ -20,12 +20,12 @@ from ozx.archive.names.decoding import check_order, entry_name
 from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.comment import Comment, parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.json.reading import LongDocuments
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
+    component_order,
     is_legacy_metadata_key,
     is_metadata_key,
 )

@@ -17,7 +17,6 @@ from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
-from ozx.hierarchy.entry_order import hierarchy_order
 
 _BLOCK = 16 << 20
 

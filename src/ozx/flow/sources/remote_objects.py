@@ -13,12 +13,13 @@ from ozx.archive.remote.folder import REQUESTS, RemoteFolder, RemoteObject
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
-from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.json.reading import LongDocuments, as_object
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,
     ORIGINAL_METADATA,
+    breadth_first,
+    component_order,
     is_legacy_metadata_key,
     is_metadata_key,
     node_of,

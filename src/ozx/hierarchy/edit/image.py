@@ -19,10 +19,10 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text, copy_json
+from ozx.hierarchy.json.reading import Document, as_list, as_numbers, as_object, as_text, copy_json
 from ozx.hierarchy.ome.colors import WHITE, default_color
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.ome.transformations import parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
@@ -237,10 +237,7 @@ def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
     return None
 
 
-_Document = dict[str, Any]
-
-
-def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
+def check_editable(document: Document, node: str, version: str | None) -> OmeMetadata:
     """Return a group's OME-Zarr metadata if it can be edited; `version` is the default if the group has no version."""
     attributes = as_object(document.get("attributes"))
     ome = parse_ome(attributes, 3) if document.get("zarr_format") == 3 else None
@@ -248,7 +245,8 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
     raw = as_object(attributes.get("ome"))
     is_new = has_systems(found)
     has_form = is_new is None or all(("coordinateSystems" in one) == is_new for one in _objects(raw.get("multiscales")))
-    if ome is None or found is None or not _is_edited(found) or not has_form:
+    is_edited = found is not None and is_understood(found, is_v3=True) and not is_before_objects(found)
+    if ome is None or not is_edited or not has_form:
         what = f"version {found}" if has_form else f"version {found} with axes in the form of another version"
         raise UnsupportedError(
             f"{node or 'the root'}: expected OME-Zarr 0.5 or 0.6 to edit; found {what if ome else 'no ome metadata'}",
@@ -260,7 +258,7 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
 
 
 def edit_image(
-    document: _Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
+    document: Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
 ) -> Edited:
     """Return a copy of an image's ``zarr.json`` with the requested changes.
 
@@ -281,7 +279,7 @@ def edit_image(
         here = edits.limited_to(multiscale.axes)
         units = here.units_for(multiscale.axes)
         factors.append(
-            {axis: Fraction(repr(size)) / _size(item, multiscale, axis, node) for axis, size in here.pixel_size.items()}
+            {axis: exact(size) / _size(item, multiscale, axis, node) for axis, size in here.pixel_size.items()}
         )
         differences += _rescale(item, multiscale, factors[-1], units, node)
         differences += _set_units(item, units, node)
@@ -298,7 +296,7 @@ def edit_image(
 
 
 def edit_label(
-    document: _Document,
+    document: Document,
     factors: Mapping[str, Fraction],
     units: Mapping[str, str],
     node: str,
@@ -326,14 +324,14 @@ def edit_label(
     return Edited(new, tuple(differences))
 
 
-def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
+def edit_plate_name(document: Document, name: str, node: str, *, version: str | None = None) -> Edited:
     """Return a plate's ``zarr.json`` with the new name."""
     check_editable(document, node, version)
     new = copy_json(document)
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
 
 
-def update_copy(document: _Document, below: str, new: _Document) -> bool:
+def update_copy(document: Document, below: str, new: Document) -> bool:
     """Update the copy of an edited group in a parent's consolidated metadata, in place; return whether a copy exists.
 
     zarr-python, which writes ``consolidated_metadata``, reads the copies and not the nodes' own documents: an old copy
@@ -350,16 +348,12 @@ def update_copy(document: _Document, below: str, new: _Document) -> bool:
     return bool(found) or any(inner)
 
 
-def _is_edited(version: str) -> bool:
-    return is_understood(version, is_v3=True) and not is_before_objects(version)
-
-
-def _with_axes(item: _Document, node: str) -> _Document:
+def _with_axes(item: Document, node: str) -> Document:
     """Return an image's metadata in the form of OME-Zarr 0.5, with axes instead of coordinate systems."""
     return with_axes(item, node or "the root") if "coordinateSystems" in item else item
 
 
-def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_Document]:
+def _with_systems(items: list[Document], originals: list[Document]) -> list[Document]:
     """Return images' metadata in the same form as the originals: with axes (0.5) or coordinate systems (0.6)."""
     return [
         with_systems(item, original) if "coordinateSystems" in original else item
@@ -367,7 +361,7 @@ def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_D
     ]
 
 
-def _common(item: _Document) -> list[Any]:
+def _common(item: Document) -> list[Any]:
     return as_list(item.get("coordinateTransformations"))
 
 
@@ -384,7 +378,7 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
     size = Fraction(1)
     for step in [*_steps(datasets[0], multiscale.axes, node), *_checked(common, len(multiscale.axes), node)]:
         if step.get("type") == "scale":
-            size *= Fraction(repr(step["scale"][index]))
+            size *= exact(step["scale"][index])
     if size <= 0:
         raise UnsupportedError(
             f"{node or 'the root'}: expected a current pixel size greater than 0 along {axis}; found {float(size)}",
@@ -460,15 +454,15 @@ def _size_differences(
         sizes.append(Difference(node, f"axis {axis}", float(before[axis]), float(before[axis] * factor), unit))
         start = 0.0 if full.translation is None else full.translation[index]
         if start:
-            moved = float(Fraction(repr(start)) * factor)
+            moved = float(exact(start) * factor)
             origins.append(Difference(node, f"origin {axis}", start, moved, unit))
     return [*sizes, *origins]
 
 
 def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> None:
-    # Exact in decimal digits: 0.325 * 2 is 0.65, and the file holds the very size that was requested.
+    # The file holds the very size that was requested.
     try:
-        product = float(Fraction(repr(numbers[index])) * factor)
+        product = float(exact(numbers[index]) * factor)
     except OverflowError:
         product = 0.0
     if not product and numbers[index]:

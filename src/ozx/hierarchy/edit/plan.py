@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
@@ -19,14 +19,11 @@ from ozx.hierarchy.edit.image import (
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
-from ozx.hierarchy.json.reading import copy_json, parse_document
+from ozx.hierarchy.json.reading import Document, copy_json, parse_document
 from ozx.hierarchy.keys import METADATA, paths_above
-from ozx.hierarchy.nodes import Node, join_path
-from ozx.hierarchy.note_collector import NoteCollector
-from ozx.hierarchy.ome.model import Axis
+from ozx.hierarchy.nodes import Node, NoteCollector, join_path, ome_at
+from ozx.hierarchy.ome.model import Axis, OmeMetadata
 from ozx.hierarchy.zarr.array import ArrayMetadata
-
-_Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def edit_hierarchy(
         edits = editor.name_plate(node, edits, edits.name, images)
     if not edits.is_empty:
         editor.open(images[0])
-        edits.check_axes([_axes(nodes, path) for path in images])
+        edits.check_axes([_axes(ome_at(nodes, path)) for path in images])
         for path in images:
             editor.edit_image(path, edits)
     return editor.finish()
@@ -96,7 +93,7 @@ def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
     below = {path[len(prefix) :]: found for path, found in nodes.items() if path.startswith(prefix)}
     below = {"": here, **below}
     images = [join_path(node, path) for path in image_paths(below)]
-    if not any(_is_image(nodes, path) for path in images):
+    if not any(ome_at(nodes, path).multiscales for path in images):
         if here.problems:
             raise FormatError(f"{node or 'the root'}: expected metadata to edit; {here.problems[0]}")
         kind = UsageError if node else UnsupportedError
@@ -104,14 +101,8 @@ def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
     return list(dict.fromkeys(images))
 
 
-def _is_image(nodes: Mapping[str, Node], path: str) -> bool:
-    node = nodes.get(path)
-    return node is not None and node.ome is not None and bool(node.ome.multiscales)
-
-
-def _axes(nodes: Mapping[str, Node], path: str) -> list[Axis]:
-    ome = nodes[path].ome if path in nodes else None
-    return [axis for multiscale in (ome.multiscales if ome is not None else ()) for axis in multiscale.axes]
+def _axes(ome: OmeMetadata) -> list[Axis]:
+    return [axis for multiscale in ome.multiscales for axis in multiscale.axes]
 
 
 class _DocumentEditor:
@@ -120,16 +111,15 @@ class _DocumentEditor:
     def __init__(self, nodes: Mapping[str, Node], read: Callable[[str], bytes | None]) -> None:
         self._nodes = nodes
         self._read = read
-        root = nodes.get("")
-        self._version = None if root is None or root.ome is None else root.ome.version
+        self._version = ome_at(nodes, "").version
         self._stored: dict[str, bytes] = {}
-        self._old: dict[str, _Document] = {}
-        self._new: dict[str, _Document] = {}
+        self._old: dict[str, Document] = {}
+        self._new: dict[str, Document] = {}
         self._differences: list[Difference] = []
         self._notes = NoteCollector()
         self._without_unit: dict[str, None] = {}
 
-    def open(self, path: str) -> _Document:
+    def open(self, path: str) -> Document:
         """Return the original document of a group."""
         if path not in self._old:
             key = join_path(path, METADATA)
@@ -144,10 +134,9 @@ class _DocumentEditor:
 
     def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
         """Set the name of the plate if `node` is a plate; return the edits that apply to the images."""
-        ome = self._nodes[node].ome
-        if ome is not None and ome.plate is not None:
+        if ome_at(self._nodes, node).plate is not None:
             self._take(node, edit_plate_name(self.open(node), name, node, version=self._version))
-            return edits.without_name()
+            return replace(edits, name=None)
         if len(images) > 1:
             listed = ", ".join(images[:3]) + (", …" if len(images) > 3 else "")
             raise UsageError(
@@ -158,11 +147,10 @@ class _DocumentEditor:
 
     def edit_image(self, path: str, edits: Edits) -> None:
         """Edit the metadata of one image and its label images."""
-        if not _is_image(self._nodes, path):
+        if not ome_at(self._nodes, path).multiscales:
             self._notes.add(path, "an image is listed here, but does not exist")
             return
-        ome = check_editable(self.open(path), path, self._version)
-        axes = [axis for multiscale in ome.multiscales for axis in multiscale.axes]
+        axes = _axes(check_editable(self.open(path), path, self._version))
         here = edits.limited_to(axes)
         absent = [axis for axis in edits.axis_names if axis not in {found.name for found in axes}]
         if absent:
@@ -179,7 +167,7 @@ class _DocumentEditor:
         if not edited.units and all(factor == 1 for factor in edited.factors.values()):
             return
         for label in label_paths(self._nodes, path):
-            if _is_image(self._nodes, label):
+            if ome_at(self._nodes, label).multiscales:
                 document = self.open(label)
                 self._take(label, edit_label(document, edited.factors, edited.units, label, version=self._version))
             else:
@@ -228,7 +216,6 @@ class _DocumentEditor:
             return False
 
     def _full_resolution(self, image: str) -> ArrayMetadata | None:
-        ome = self._nodes[image].ome
-        datasets = ome.multiscales[0].datasets if ome is not None else ()
+        datasets = ome_at(self._nodes, image).multiscales[0].datasets
         node = self._nodes.get(join_path(image, datasets[0].path)) if datasets and datasets[0].path else None
         return None if node is None else node.array

@@ -24,11 +24,6 @@ def parse_sizes(text: str) -> str | dict[str, str]:
     """Return pixel sizes: one for all axes of space, or one per axis.
 
     A size may have a unit.
-
-    Examples
-    --------
-    >>> parse_sizes("0.65um"), parse_sizes("y=0.65,x=0.65")
-    ('0.65um', {'y': '0.65', 'x': '0.65'})
     """
     sizes = _pairs(text, "pixel size", "0.65, 0.65um or y=0.65,x=0.65") if "=" in text else {"": text.strip()}
     for axis, value in sizes.items():
@@ -42,13 +37,7 @@ def parse_sizes(text: str) -> str | dict[str, str]:
 
 
 def parse_units(text: str) -> str | dict[str, str]:
-    """Return units: one unit, or a unit per axis.
-
-    Examples
-    --------
-    >>> parse_units("micrometer"), parse_units("t=second")
-    ('micrometer', {'t': 'second'})
-    """
+    """Return units: one unit, or a unit per axis."""
     return _pairs(text, "unit", "x=micrometer,t=second") if "=" in text else text.strip()
 
 
@@ -130,10 +119,6 @@ class Edits:
         of_space = {} if self.space_unit is None else dict.fromkeys(_of_space(types), self.space_unit)
         return of_space | {name: unit for name, unit in (self.unit or {}).items() if name in types}
 
-    def without_name(self) -> Edits:
-        """Return the same request without the new name of the image."""
-        return replace(self, name=None)
-
     def check_axes(self, images: Iterable[Sequence[Axis]]) -> None:
         """Check that each requested axis exists in at least one image and has a suitable type."""
         found: dict[str, str | None] = {}
@@ -174,7 +159,7 @@ def parse_edits(
         pixel_size=sizes,
         unit=units,
         channel_names=_per_channel(channel_names, "channel_names"),
-        colors=None if colors is None else tuple(map(_maybe_color, _per_channel(colors, "colors") or ())),
+        colors=_parse_colors(colors),
         name=name,
         space_size=everywhere,
         space_unit=space_unit,
@@ -306,8 +291,9 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
     return found
 
 
-def _maybe_color(color: str | None) -> str | None:
-    return None if color is None else parse_color(color)
+def _parse_colors(values: Sequence[str | None] | None) -> tuple[str | None, ...] | None:
+    colors = _per_channel(values, "colors")
+    return None if colors is None else tuple(color if color is None else parse_color(color) for color in colors)
 
 
 def _of_space(types: Mapping[str, str | None]) -> list[str]:

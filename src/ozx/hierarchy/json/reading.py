@@ -117,8 +117,6 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
     """Return the JSON object parsed from the value of the metadata key `key`.
 
-    `ozx.hierarchy.json.reading` has a `decoder` that reports what Python accepts silently.
-
     `FormatError`: The value is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata
     documents".
     """
@@ -223,14 +221,7 @@ _LONGEST = (1 << 63) - 1
 
 
 def copy_json(value: Any) -> Any:
-    """Return a deep copy of a JSON value, at any nesting depth.
-
-    Examples
-    --------
-    >>> document = {"attributes": {"axes": ["y", "x"]}}
-    >>> copy_json(document)["attributes"]["axes"] is document["attributes"]["axes"]
-    False
-    """
+    """Return a deep copy of a JSON value, at any nesting depth."""
     root = [value]
     waiting: list[dict[str, Any] | list[Any]] = [root]
     while waiting:
@@ -274,13 +265,7 @@ def as_texts(value: Any) -> tuple[str, ...] | None:
 
 
 def as_lengths(value: Any) -> tuple[int, ...] | None:
-    """Return `value` if it is an array of lengths (integers from 0 to 2**63 - 1), else None.
-
-    Examples
-    --------
-    >>> as_lengths([2, 256]), as_lengths([True]), as_lengths([-1]), as_lengths("256")
-    ((2, 256), None, None, None)
-    """
+    """Return `value` if it is an array of lengths (integers from 0 to 2**63 - 1), else None."""
     if not isinstance(value, list) or not all(type(item) is int and 0 <= item <= _LONGEST for item in value):
         return None
     return tuple(value)
@@ -314,11 +299,6 @@ def without_special_numbers(value: Any) -> Any:
     """Return a JSON value in which NaN and infinities are text; `value` itself if it contains none of these.
 
     Python reads and writes them as bare words, which are no JSON: other readers refuse the whole document.
-
-    Examples
-    --------
-    >>> without_special_numbers({"window": [0.5, float("nan"), float("-inf")]})
-    {'window': [0.5, 'NaN', '-Infinity']}
     """
     try:
         return value if _is_plain(value) else _spell_out(value)

@@ -10,18 +10,22 @@ from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.ome.model import ome_object
 
+_BLUE, _CYAN, _GREEN, _YELLOW, _RED, _MAGENTA, _ORANGE = (
+    *("0000FF", "00FFFF", "00FF00", "FFFF00"),
+    *("FF0000", "FF00FF", "FF8000"),
+)
 WHITE = "FFFFFF"
 #: The samples of pixels with colours; the fourth is transparency.
-RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", WHITE))
+RGBA = (("Red", _RED), ("Green", _GREEN), ("Blue", _BLUE), ("Alpha", WHITE))
 
 #: Colours that may be given by name; all others are given as RRGGBB.
 _COLORS = {
-    "red": "FF0000",
-    "green": "00FF00",
-    "blue": "0000FF",
-    "cyan": "00FFFF",
-    "magenta": "FF00FF",
-    "yellow": "FFFF00",
+    "red": _RED,
+    "green": _GREEN,
+    "blue": _BLUE,
+    "cyan": _CYAN,
+    "magenta": _MAGENTA,
+    "yellow": _YELLOW,
     "white": WHITE,
     "gray": WHITE,
     "grey": WHITE,
@@ -30,13 +34,7 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 
 def parse_color(color: str) -> str:
-    """Return a colour as six hexadecimal digits in upper case.
-
-    Examples
-    --------
-    >>> parse_color("#00ffb0"), parse_color("green")
-    ('00FFB0', '00FF00')
-    """
+    """Return a colour as six hexadecimal digits in upper case."""
     match = _HEXADECIMAL.fullmatch(str(color).strip())
     if match is not None:
         return match[1].upper()
@@ -55,11 +53,6 @@ def parse_color(color: str) -> str:
 # `_RANGES`. The exceptions are yellow for YFP and its relatives (527 to 529 nm), to tell them from GFP, and gray for
 # transmitted light. The ranges are wider than those in which the eye sees a colour, for two reasons: programs store the
 # middle of the emission filter, which may be 20 nm from the maximum; and a display has no far red.
-
-_BLUE, _CYAN, _GREEN, _YELLOW, _RED, _MAGENTA, _ORANGE = (
-    *("0000FF", "00FFFF", "00FF00", "FFFF00"),
-    *("FF0000", "FF00FF", "FF8000"),
-)
 
 _Ranges = tuple[tuple[int, str | None], ...]
 
@@ -88,18 +81,10 @@ _DYES = {
     "rhodamine texasred cy3 cy3.5 pi propidiumiodide ethidium tamra rox mitotrackerred mitosox lysotrackerred jrgeco",
     _MAGENTA: "cy5 cy5.5 draq5 sir sirdna irfp mirfp farred topro3 apc mitotrackerdeepred allophycocyanin",
     _ORANGE: "cy7 icg",
-    WHITE: "brightfield bf dic phase phasecontrast ph transmission transmitted transmittedlight trans tl widefieldtl "
-    "white gray grey",
+    WHITE: "brightfield bf dic phase phasecontrast ph transmission transmitted transmittedlight trans tl widefieldtl",
 }
-_COLORS_OF_DYES = {name: color for color, names in _DYES.items() for name in names.split()} | {
-    "blue": _BLUE,
-    "cyan": _CYAN,
-    "green": _GREEN,
-    "yellow": _YELLOW,
-    "red": _RED,
-    "magenta": _MAGENTA,
-    "orange": _ORANGE,
-}
+_COLORS_OF_DYES = {name: color for color, names in _DYES.items() for name in names.split()}
+_COLORS_OF_DYES |= _COLORS | {"orange": _ORANGE}
 
 #: Like `_RANGES`, for excitation wavelengths, after which some families of dyes are named (Alexa 488, ATTO 647N).
 _EXCITED: _Ranges = (
@@ -152,7 +137,7 @@ def _in_ranges(wavelength: float, ranges: _Ranges) -> str | None:
 _COLOR = re.compile(r"#?([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?")
 _DEFAULTS = ("defaultZ", "defaultT")
 # For channels without a colour, in order: everyone can tell these apart.
-_PALETTE = ("00FFFF", "FF00FF", "FFFF00", "FF0000", "00FF00", "0000FF")
+_PALETTE = (_CYAN, _MAGENTA, _YELLOW, _RED, _GREEN, _BLUE)
 
 
 @dataclass(frozen=True, slots=True)

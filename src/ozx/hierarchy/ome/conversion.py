@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome.transformations import (
+    LEVEL_KINDS,
     Placement,
+    exact,
     intrinsic_system,
     parse_transformations,
     with_axes,
@@ -34,13 +35,7 @@ _FIELD = re.compile("[A-Za-z0-9]+")
 
 
 def checked_version(version: str) -> str:
-    """Return `version` if ozx can write it, else raise an error.
-
-    Examples
-    --------
-    >>> checked_version("0.6")
-    '0.6'
-    """
+    """Return `version` if ozx can write it, else raise an error."""
     if version not in VERSIONS:
         raise UsageError(f"expected the OME-Zarr version {' or '.join(VERSIONS)}; got {version!r}")
     return version
@@ -93,20 +88,16 @@ def _image_to_06(item: dict[str, Any], where: str) -> dict[str, Any]:
     levels = [as_object(level) for level in as_list(item.get("datasets"))]
     item["datasets"] = [_joined_level(level, common, len(axes), where) for level in levels]
     systems = [{"name": _INTRINSIC, "axes": axes}]
-    ends = [_ends({"path": level.get("path")}, {"name": _INTRINSIC}) for level in levels]
-    datasets = [
-        {"path": level.get("path"), "coordinateTransformations": [end]} for level, end in zip(levels, ends, strict=True)
-    ]
+    datasets = []
+    for path in (level.get("path") for level in levels):
+        ends = {"input": {"path": path}, "output": {"name": _INTRINSIC}}
+        datasets.append({"path": path, "coordinateTransformations": [ends]})
     original: dict[str, Any] = {"coordinateSystems": systems, "datasets": datasets}
     if common:
         systems.append({"name": _LEVELS, "axes": copy_json(axes)})
         step = common[0] if len(common) == 1 else {"type": "sequence", "transformations": common}
-        original["coordinateTransformations"] = [{**step, **_ends({"name": _LEVELS}, {"name": _INTRINSIC})}]
+        original["coordinateTransformations"] = [{**step, "input": {"name": _LEVELS}, "output": {"name": _INTRINSIC}}]
     return with_systems(item, original)
-
-
-def _ends(start: dict[str, Any], stop: dict[str, Any]) -> dict[str, Any]:
-    return {"input": start, "output": stop}
 
 
 def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: str) -> dict[str, Any]:
@@ -114,7 +105,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
     steps = as_list(level.get("coordinateTransformations"))
     kinds = [as_object(step).get("type") for step in steps]
     placement = parse_transformations([*steps, *common], count) if steps else None
-    if kinds not in (["scale"], ["scale", "translation"]) or placement is None:
+    if kinds not in LEVEL_KINDS or placement is None:
         raise UnsupportedError(
             f"{where}, level {level.get('path')!r}: expected one scale, then at most one translation, each "
             f"of {count} finite numbers; found {[*steps, *common]!r:.200}",
@@ -134,14 +125,10 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
 
 
 def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
-    """Return scale and translation of two transformations in sequence, exact in decimal digits: 3 * 0.1 is 0.3."""
-    scales = [_exact(a) * _exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
+    """Return scale and translation of two transformations in sequence, exact in decimal digits."""
+    scales = [exact(a) * exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)
-    return list(map(float, scales)), [float(_exact(at) * _exact(by) + _exact(to)) for at, by, to in starts]
-
-
-def _exact(number: float) -> Fraction:
-    return Fraction(repr(float(number)))
+    return list(map(float, scales)), [float(exact(at) * exact(by) + exact(to)) for at, by, to in starts]
 
 
 def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
@@ -190,7 +177,7 @@ def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
         return []
     parts = steps[0].get("transformations") if steps[0].get("type") == "sequence" else steps
     kinds = [as_object(part).get("type") for part in as_list(parts)]
-    if kinds not in (["scale"], ["scale", "translation"]):
+    if kinds not in LEVEL_KINDS:
         return []
     return [{"type": kind, kind: as_object(part).get(kind)} for kind, part in zip(kinds, as_list(parts), strict=True)]
 
@@ -205,9 +192,9 @@ def _apart(image: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
         own = parse_transformations(level["coordinateTransformations"], len(after.scale))
         if own is None:
             return image
-        scale = [float(_exact(a) / _exact(b)) for a, b in zip(own.scale, after.scale, strict=True)]
+        scale = [float(exact(a) / exact(b)) for a, b in zip(own.scale, after.scale, strict=True)]
         starts = zip(own.translation, after.translation, after.scale, strict=True)
-        translation = [float((_exact(at) - _exact(to)) / _exact(by)) for at, to, by in starts]
+        translation = [float((exact(at) - exact(to)) / exact(by)) for at, to, by in starts]
         steps: list[dict[str, Any]] = [{"type": "scale", "scale": scale}]
         if any(translation) or (len(level["coordinateTransformations"]) > 1 and not any(after.translation)):
             steps.append({"type": "translation", "translation": translation})

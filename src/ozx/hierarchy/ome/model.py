@@ -297,13 +297,7 @@ class OmeMetadata:
 
 
 def ome_object(attributes: dict[str, Any], zarr_format: int) -> dict[str, Any]:
-    """Return the object with the OME-Zarr metadata of a node: ``ome`` in Zarr v3, all attributes in v2.
-
-    Examples
-    --------
-    >>> ome_object({"ome": {"labels": []}}, 3), ome_object({"labels": []}, 2)
-    ({'labels': []}, {'labels': []})
-    """
+    """Return the object with the OME-Zarr metadata of a node: ``ome`` in Zarr v3, all attributes in v2."""
     return as_object(attributes.get("ome")) if zarr_format == 3 else attributes
 
 
@@ -468,13 +462,7 @@ def _paths(value: Any, key: str = "path") -> tuple[str, ...]:
 
 
 def describe_transformation(step: Transformation) -> str:
-    """Return a phrase that describes a transformation, for messages.
-
-    Examples
-    --------
-    >>> describe_transformation(Transformation("affine", End("physical", "a"), End("world", None), {}))
-    "the affine from 'physical' of a to 'world'"
-    """
+    """Return a phrase that describes a transformation, for messages."""
     return f"the {step.type or 'transformation'} from {_end(step.input)} to {_end(step.output)}"
 
 

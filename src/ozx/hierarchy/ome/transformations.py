@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ozx.errors import UnsupportedError
@@ -26,6 +27,11 @@ class Placement:
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),
             tuple(factor * start + step for factor, start, step in pairs),
         )
+
+
+def exact(number: float) -> Fraction:
+    """Return a number exact in decimal digits: 3 * 0.1 is 0.3, and 0.65 is twice 0.325."""
+    return Fraction(repr(number))
 
 
 def parse_transformations(value: Any, dimensions: int) -> Placement | None:
@@ -70,17 +76,12 @@ def _stay(dimensions: int) -> Placement:
 # Both forms place a level by a scale and a translation. Code that edits or crops an image changes these in the form of
 # 0.5; values that only 0.6 has stay in the original.
 
-_KINDS = (["scale"], ["scale", "translation"])
+#: The types of the transformations of a level in OME-Zarr 0.5.
+LEVEL_KINDS = (["scale"], ["scale", "translation"])
 
 
 def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the coordinate system of an image's levels, else the first system, else an empty object.
-
-    Examples
-    --------
-    >>> intrinsic_system({"coordinateSystems": [{"name": "physical", "axes": []}], "datasets": []})
-    {'name': 'physical', 'axes': []}
-    """
+    """Return the coordinate system of an image's levels, else the first system, else an empty object."""
     systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
     steps = [_step_of(as_object(dataset)) for dataset in as_list(item.get("datasets"))[:1]]
     output = steps[0].get("output") if steps else None
@@ -90,17 +91,7 @@ def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return a copy of 0.6 image metadata in the form of 0.5: with axes, and a scale and translation for each level.
-
-    Examples
-    --------
-    >>> step = {"type": "scale", "scale": [0.5, 0.5], "input": {"path": "0"}, "output": {"name": "physical"}}
-    >>> datasets = [{"path": "0", "coordinateTransformations": [step]}]
-    >>> axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    >>> image = {"coordinateSystems": [{"name": "physical", "axes": axes}], "datasets": datasets}
-    >>> with_axes(image, "the root")["datasets"]
-    [{'path': '0', 'coordinateTransformations': [{'type': 'scale', 'scale': [0.5, 0.5]}]}]
-    """
+    """Return a copy of 0.6 image metadata in the form of 0.5: with axes, and a scale and translation for each level."""
     axes = as_list(intrinsic_system(item).get("axes"))
     made: dict[str, Any] = {}
     for key, value in copy_json(item).items():
@@ -142,7 +133,7 @@ def _plain_level(level: dict[str, Any], count: int, where: str) -> dict[str, Any
     elif len(steps) == 1 and as_object(steps[0]).get("type") == "identity":
         steps = [{"type": "scale", "scale": [1.0] * count}]
     kinds = [as_object(step).get("type") for step in steps]
-    if kinds not in _KINDS or parse_transformations(steps, count) is None:
+    if kinds not in LEVEL_KINDS or parse_transformations(steps, count) is None:
         raise UnsupportedError(
             f"{where}, level {level.get('path')!r}: expected a scale, or a sequence of a scale and a translation, "
             f"each of {count} finite numbers; found {steps!r:.200}"

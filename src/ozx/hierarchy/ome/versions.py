@@ -37,13 +37,7 @@ def has_systems(version: str | None) -> bool | None:
 
 
 def is_before_objects(version: str) -> bool:
-    """Return whether a version is an early draft of 0.6, in which transformations have another form.
-
-    Examples
-    --------
-    >>> is_before_objects("0.6.dev3"), is_before_objects("0.6.dev4")
-    (True, False)
-    """
+    """Return whether a version is an early draft of 0.6, in which transformations have another form."""
     return _EARLY.fullmatch(version) is not None
 
 

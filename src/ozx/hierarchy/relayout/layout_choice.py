@@ -24,12 +24,15 @@ from ozx.hierarchy.relayout.shard_choice import (
     transcoded_document,
 )
 from ozx.hierarchy.zarr.codecs import ChecksumOption, parse_checksum_option, parse_named
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
-from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.hierarchy.zarr.must_understand import is_registered
-from ozx.hierarchy.zarr.normalisation import Understands
+from ozx.hierarchy.zarr.extensions import (
+    Extension,
+    Understands,
+    array_extensions,
+    is_registered,
+    listed_extensions,
+)
+from ozx.hierarchy.zarr.layout import Lengths, parse_layout, relayout_document
 
-Lengths = tuple[int, ...]
 Axes = tuple[tuple[str | None, str | None], ...]
 
 
@@ -163,7 +166,8 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
     Handlers of extensions that may be ignored are called, too.
     """
-    handled = [found for found in _extensions_of(new) if has_method(found.point, found.name, "relayout")]
+    extensions = array_extensions(new) + listed_extensions(new)
+    handled = [found for found in extensions if has_method(found.point, found.name, "relayout")]
     if not handled:
         return new
     relaid: Document = copy_json(new)
@@ -177,7 +181,7 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
     """Check that the handlers of a group's extensions accept the new chunk layout of one array in the group."""
-    for extension in parse_extensions(document.get(EXTENSIONS, [])):
+    for extension in listed_extensions(document):
         if not has_method(extension.point, extension.name, "relayout"):
             continue
         if _call_handler(extension, ExtensionNode(path, old), ExtensionNode(path, new)) != extension.configuration:
@@ -185,11 +189,6 @@ def check_group_extensions(group: str, document: Document, path: str, old: Docum
                 f"{group or 'the root'}: expected an unchanged configuration of the extension {extension.name!r}; "
                 f"its handler returned another configuration for the new chunks of {path!r}"
             )
-
-
-def _extensions_of(document: Document) -> list[Extension]:
-    found = array_extensions(document)
-    return found + list(parse_extensions(document.get(EXTENSIONS, [])))
 
 
 def _call_handler(extension: Extension, old: ExtensionNode, new: ExtensionNode) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import unknown_axis
-from ozx.hierarchy.zarr.layout import ArrayLayout
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
 
 # Decoded size of a block, in bytes, if its group is large enough: smaller blocks mean overhead.
 USUAL_BLOCK = 4 << 20
@@ -27,10 +27,9 @@ USUAL_BLOCK = 4 << 20
 LARGEST_BLOCK = 64 << 20
 # Cost of a chunk, expressed in bytes: the look-up, and the memory for decoding.
 _COST_OF_CHUNK = 1 << 13
-# Assumed size of an item of variable length, such as a string.
-_GUESSED_ITEM = 64
+#: Assumed size of an item of variable length, such as a string.
+GUESSED_ITEM = 64
 
-Lengths = tuple[int, ...]
 Box = tuple[slice, ...]
 
 
@@ -55,11 +54,6 @@ class Rechunking:
         """Return the sorted numbers of the block groups that overlap old chunks.
 
         `starts` and `stops`: first pixels and ends of the old chunks, one row per chunk.
-
-        Examples
-        --------
-        >>> Rechunking((100,), (25,), (25,)).touched_groups(np.array([[30]]), np.array([[60]])).tolist()
-        [1, 2]
         """
         grid = self.group_grid
         if not grid or not len(starts):
@@ -86,7 +80,7 @@ class Rechunking:
 
 def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
     """Return the division of an array into blocks and groups of blocks, to change its layout from `old` to `new`."""
-    size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
+    size = GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
     size = max(
         size, *(_COST_OF_CHUNK // max(1, math.prod(lengths)) for lengths in (_usual_chunk(old, new), new.chunks))

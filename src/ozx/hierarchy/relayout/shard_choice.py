@@ -11,10 +11,10 @@ from typing import Any, Literal
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.chunk_grid import ChunkGrid
 from ozx.hierarchy.json.reading import Document, as_list
-from ozx.hierarchy.relayout.rechunking import check_axes, parse_axis_lengths, requested_axes
+from ozx.hierarchy.relayout.rechunking import GUESSED_ITEM, check_axes, parse_axis_lengths, requested_axes
 from ozx.hierarchy.zarr.array import item_size
-from ozx.hierarchy.zarr.codecs import SHARDING, parse_codecs, parse_named
-from ozx.hierarchy.zarr.layout import ArrayLayout, index_size, relayout_document
+from ozx.hierarchy.zarr.codecs import SHARDING, blosc_codec, parse_codecs, parse_named
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths, index_size, relayout_document
 
 #: The largest shard in bytes: readers drop or refuse larger entries.
 LARGEST_SHARD = 1 << 31
@@ -28,13 +28,9 @@ _LARGEST_DECODED = 512 << 20
 _MOST_INNER_CHUNKS = 16_384
 # Blosc, zstd and gzip expand incompressible data by less than 1/128 plus some bytes.
 _GROWTH, _FRAME = 128, 512
-# Assumed size of an item of variable length, such as a string.
-_GUESSED_ITEM = 64
 
 _APART_NAMES = frozenset(("t", "c", "time", "channel"))
 _APART_TYPES = frozenset(("time", "channel"))
-
-Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +164,7 @@ def _requested_length(layout: ArrayLayout, number: int, axis: str | None, length
 
 
 def _decoded_size(layout: ArrayLayout, lengths: Sequence[int]) -> int:
-    return math.prod(lengths) * (_GUESSED_ITEM if layout.item_size is None else layout.item_size)
+    return math.prod(lengths) * (GUESSED_ITEM if layout.item_size is None else layout.item_size)
 
 
 def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:
@@ -179,7 +175,7 @@ def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:
 
 
 def _count(array: ShardArray, shards: Lengths | None) -> int:
-    return ChunkGrid(array.layout.shape, array.layout.chunks if shards is None else shards).total
+    return ChunkGrid(array.layout.shape, shards or array.layout.chunks).total
 
 
 # Metadata of arrays that get other chunk lengths or another compressor, and parsing of these two options.
@@ -199,8 +195,6 @@ _EXACT_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128
 _LEVELS = {"zstd": (-131_072, 22, 3), "gzip": (0, 9, 6), "blosc": (0, 9, 5)}
 _BLOSC_NAMES = ("lz4", "lz4hc", "blosclz", "zstd", "zlib")
 _SPELLINGS = ("none", "zstd", "gzip", *(f"blosc-{name}" for name in _BLOSC_NAMES))
-# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
-_LARGEST_TYPE = 255
 # The limit of blosc (blosc.h, BLOSC_MAX_BUFFERSIZE); readers also hold a decoded chunk in memory.
 _LARGEST_CHUNK = (1 << 31) - 1 - 16
 
@@ -220,25 +214,16 @@ class CodecChoice:
 
         Blosc shuffles by the item size; it does not shuffle items of variable size (None).
         """
-        settings: dict[str, Any]
         if self.name == "none":
             return []
         if self.name == "zstd":
-            settings = {"level": self.level, "checksum": False}
-        elif self.name == "gzip":
-            settings = {"level": self.level}
-        else:
-            typesize = 1 if size is None or not 0 < size <= _LARGEST_TYPE else size
-            # Single-byte items can be shuffled by bits only.
-            shuffle = "noshuffle" if size is None else "bitshuffle" if typesize == 1 else "shuffle"
-            settings = {
-                "typesize": typesize,
-                "cname": self.inside,
-                "clevel": self.level,
-                "shuffle": shuffle,
-                "blocksize": 0,
-            }
-        return [{"name": self.name, "configuration": settings}]
+            return [{"name": "zstd", "configuration": {"level": self.level, "checksum": False}}]
+        if self.name == "gzip":
+            return [{"name": "gzip", "configuration": {"level": self.level}}]
+        codec = blosc_codec(self.inside, self.level, "noshuffle" if size is None else "shuffle", size or 1)
+        if size is not None and codec["configuration"]["typesize"] == 1:  # single bytes can be shuffled by bits only
+            codec["configuration"]["shuffle"] = "bitshuffle"
+        return [codec]
 
 
 def parse_codec_choice(text: str) -> CodecChoice:
@@ -293,23 +278,17 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
 
 
 def transcoded_document(
-    document: Document,
-    *,
-    chunks: Lengths | None = None,
-    codec: CodecChoice | None = None,
-    shards: Lengths | None = None,
+    document: Document, *, chunks: Lengths | None = None, codec: CodecChoice | None = None
 ) -> Document:
-    """Return an array's ``zarr.json`` with other chunk lengths or another compressor.
+    """Return an array's ``zarr.json`` with other chunk lengths or another compressor, and without shards.
 
-    None for `chunks` or `codec` keeps the current ones; None for `shards` means no shards.
+    None for `chunks` or `codec` keeps the current ones.
 
     The requested compressor replaces all present ones. Checksums, the order of dimensions and the order of bytes stay.
     Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
     even if the codec was lossy.
     """
     plain = relayout_document(document, None)
-    if chunks is None and codec is None:
-        return relayout_document(plain, shards)
     data_type = parse_named(plain.get("data_type"))
     size = None if data_type is None else item_size(data_type)
     chain = _flatten(plain["codecs"])
@@ -317,7 +296,7 @@ def transcoded_document(
         chain = _compress(chain, codec, size)
     lengths = plain["chunk_grid"]["configuration"]["chunk_shape"] if chunks is None else list(chunks)
     grid = {"name": "regular", "configuration": {"chunk_shape": lengths}}
-    return relayout_document({**plain, "chunk_grid": grid, "codecs": chain}, shards)
+    return relayout_document({**plain, "chunk_grid": grid, "codecs": chain}, None)
 
 
 def needs_transcoding(document: Document, transcoded: Document) -> bool:

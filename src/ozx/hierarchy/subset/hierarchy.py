@@ -13,11 +13,9 @@ from fractions import Fraction
 from functools import partial
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import Document, as_list, as_object
-from ozx.hierarchy.keys import METADATA, paths_above
-from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.note_collector import NoteCollector
+from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
+from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
 from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.subset.image import (
@@ -37,11 +35,10 @@ from ozx.hierarchy.subset.levels import (
     crop_levels,
     place_axes,
 )
-from ozx.hierarchy.subset.region import LevelChoice, Selection, find_channels
+from ozx.hierarchy.subset.region import IndexRange, Selection, find_channels
 from ozx.hierarchy.zarr.array import parse_array
-from ozx.hierarchy.zarr.extensions import EXTENSIONS
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.hierarchy.zarr.must_understand import check_understood
 
 # Choice of a label image's levels that match the kept levels of its image.
 
@@ -297,7 +294,7 @@ class _SubsetPlanner:
         """Return the crops of an image's levels, and the image's axes if a region is requested."""
         selection, where = self._selection, path or "the root"
         count = len(multiscale.datasets)
-        kept = (selection.levels or LevelChoice()).nearest(count) if count else []
+        kept = (selection.levels or IndexRange()).nearest(count) if count else []
         if selection.levels is not None and not selection.levels.choose(count):
             self._notes.add(
                 path, f"the nearest level is kept, because the image has none of the levels {selection.levels}"
@@ -513,9 +510,6 @@ class _SubsetPlanner:
 
     def _is_array(self, path: str) -> bool:
         return path in self._documents and self._documents[path].get("node_type") == "array"
-
-    def _items(self, path: str) -> list[object]:
-        return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
 
     def _check_groups(self, path: str) -> None:
         """Raise an error if an image's group or a parent group contains unknown metadata that must be understood."""

@@ -10,11 +10,9 @@ from typing import Any
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, copy_json
 from ozx.hierarchy.ome.model import Dataset, Multiscale
-from ozx.hierarchy.ome.transformations import parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.subset.levels import SMALL, Box, Interval, LevelCrops
-from ozx.hierarchy.zarr.layout import ArrayLayout
-
-Lengths = tuple[int, ...]
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
 
 
 def crop_image_document(
@@ -75,18 +73,13 @@ def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
     shift = [Fraction(at) for at in start]
     for step in steps:
         if step.get("type") == "scale":
-            shift = [by * _exact(factor) for by, factor in zip(shift, step["scale"], strict=True)]
+            shift = [by * exact(factor) for by, factor in zip(shift, step["scale"], strict=True)]
         elif step.get("type") == "translation":
-            moved = [float(_exact(at) + by) if by else at for at, by in zip(step["translation"], shift, strict=True)]
+            moved = [float(exact(at) + by) if by else at for at, by in zip(step["translation"], shift, strict=True)]
             step["translation"] = moved
             return steps
     # OME-Zarr 0.5, "multiscales": at most one translation, after the scale.
     return [*steps, {"type": "translation", "translation": [float(by) for by in shift]}]
-
-
-def _exact(number: float) -> Fraction:
-    # Exact in decimal digits, so that 3 * 0.1 is 0.3.
-    return Fraction(repr(number))
 
 
 def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own: Lengths, box: Box) -> list[str]:
@@ -132,10 +125,7 @@ def explain_crops(
     layout_of: Callable[[Dataset], ArrayLayout],
     kept_chunks: Mapping[str, tuple[int, Interval]],
 ) -> str:
-    """Return a note on levels whose chunks are too large for the region, with one command for smaller chunks.
-
-    The text is empty if all chunks fit the region.
-    """
+    """Return a note on chunks that are too large for the region, with one command for smaller chunks, or no text."""
     note, left_out_chunks = _explain_left_out(multiscale, crops, layout_of) if crops.left_out else ("", {})
     command = _repack_first(kept_chunks, left_out_chunks) if kept_chunks or left_out_chunks else ""
     return "; ".join(part for part in (note, command) if part)
@@ -163,14 +153,7 @@ def _explain_left_out(
 
 
 def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return a note that explains why a region includes the whole image, and which command makes smaller chunks.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}).partition("; ")[0]
-    'no pixels are cropped, because all chunks (y=512) overlap the region'
-    """
+    """Return a note that explains why a region includes the whole image, and which command makes smaller chunks."""
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     return f"no pixels are cropped, because all chunks ({found}) overlap the region; {_repack_first(chunks)}"
 
@@ -195,12 +178,6 @@ def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
 
     Each mapping describes the chunks of one level (see `explain_whole`). The command has the smallest length along each
     axis.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> _repack_first({"y": (512, Interval(Fraction(0), Fraction(300)))})
-    'smaller chunks fit the region better: `ozx repack FILE NEW.ozx --chunks y=64`, then extract from NEW.ozx'
     """
     lengths: dict[str, int] = {}
     for axis, length in (pair for chunks in too_large for pair in _smaller_chunks(chunks).items()):

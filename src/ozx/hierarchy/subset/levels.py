@@ -11,7 +11,8 @@ from typing import NamedTuple
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.ome.model import Dataset, Multiscale
-from ozx.hierarchy.zarr.layout import ArrayLayout, relayout_document
+from ozx.hierarchy.ome.transformations import exact
+from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths, relayout_document
 
 # Alignment of a requested region with the chunks of each resolution level.
 #
@@ -110,9 +111,8 @@ def make_grid(
     length: int, chunk: int, whole: int, scales: tuple[float, float], translations: tuple[float, float]
 ) -> AxisGrid:
     """Return the grid of a resolution level along one axis."""
-    # Exact in decimal digits: 0.65 is twice 0.325.
-    full, own = (Fraction(repr(float(scale))) for scale in scales)
-    begin, shift = (Fraction(repr(float(translation))) for translation in translations)
+    full, own = map(exact, scales)
+    begin, shift = map(exact, translations)
     factor = own / full
     if begin == shift:
         return AxisGrid(length, chunk, whole, factor)
@@ -173,8 +173,6 @@ def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int 
 
 
 # Metadata of an array cropped to whole chunks.
-
-Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

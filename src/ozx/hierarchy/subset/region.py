@@ -17,11 +17,25 @@ _HINT = "Write y=0:2048,x=0:2048; t=3 is one index, and z=:10 begins at 0."
 
 
 @dataclass(frozen=True, slots=True)
-class AxisRange:
-    """An interval like a Python slice: either bound may be None, and negative numbers count from the end."""
+class IndexRange:
+    """A range of pixels along an axis, or of resolution levels, of which level 0 is the full resolution.
 
-    start: int | None
-    stop: int | None
+    As in a Python slice, either bound may be None, and negative numbers count from the end.
+    """
+
+    start: int | None = None
+    stop: int | None = None
+
+    def choose(self, count: int) -> list[int]:
+        """Return the numbers in the range, out of `count` numbers from 0 on."""
+        return list(range(*slice(self.start, self.stop).indices(count)))
+
+    def nearest(self, count: int) -> list[int]:
+        """Return the numbers in the range, or if there are none, the nearest number below `count`."""
+        found = self.choose(count)
+        if found:
+            return found
+        return [count - 1 if self.start is not None and self.start > 0 else 0]
 
     def resolve(self, axis: str, length: int, where: str) -> tuple[int, int]:
         """Return start and stop of the interval in pixels.
@@ -44,10 +58,10 @@ class AxisRange:
 
 
 #: By axis name.
-Region = Mapping[str, AxisRange]
+Region = Mapping[str, IndexRange]
 
 
-def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
+def parse_region(value: RegionLike | None) -> dict[str, IndexRange]:
     """Parse a region from text or a mapping; None means the whole image."""
     if value is None:
         return {}
@@ -63,8 +77,8 @@ def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
     return region
 
 
-def _parse_text(text: str) -> dict[str, AxisRange]:
-    region: dict[str, AxisRange] = {}
+def _parse_text(text: str) -> dict[str, IndexRange]:
+    region: dict[str, IndexRange] = {}
     for item in text.split(","):
         match = _RANGE.fullmatch(item)
         if match is None or (match[3] is None and match[2] is None):
@@ -78,11 +92,11 @@ def _parse_text(text: str) -> dict[str, AxisRange]:
             raise UsageError(f"expected a colon between two numbers; got {item.strip()!r}", hint=_HINT)
         first = None if start is None else int(start)
         last = None if stop is None else int(stop)
-        region[axis] = AxisRange(first, last) if colon else _one(int(start))
+        region[axis] = IndexRange(first, last) if colon else _one(int(start))
     return region
 
 
-def _parse_bounds(axis: str, bounds: object) -> AxisRange:
+def _parse_bounds(axis: str, bounds: object) -> IndexRange:
     if type(bounds) is int:
         return _one(bounds)
     if isinstance(bounds, slice):
@@ -93,11 +107,11 @@ def _parse_bounds(axis: str, bounds: object) -> AxisRange:
         raise UsageError(f"axis {axis}: expected a range (start, stop); got {bounds!r}", hint=_HINT)
     if not all(end is None or type(end) is int for end in bounds):
         raise UsageError(f"axis {axis}: expected integers or None in a range; got {bounds!r}", hint=_HINT)
-    return AxisRange(*bounds)
+    return IndexRange(*bounds)
 
 
-def _one(index: int) -> AxisRange:
-    return AxisRange(index, None if index == -1 else index + 1)
+def _one(index: int) -> IndexRange:
+    return IndexRange(index, None if index == -1 else index + 1)
 
 
 # The requested part of each image of a hierarchy: some resolution levels, or a region.
@@ -109,41 +123,11 @@ _LEVELS_HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class LevelChoice:
-    """A range of levels, like a Python slice; level 0 is the full resolution."""
-
-    start: int | None = None
-    stop: int | None = None
-
-    def choose(self, count: int) -> list[int]:
-        """Return the chosen level numbers for an image of `count` levels."""
-        return list(range(*slice(self.start, self.stop).indices(count)))
-
-    def check(self, counts: Sequence[int]) -> None:
-        """Check that at least one image has a chosen level; `counts` has the number of levels of each image."""
-        if not any(map(self.choose, counts)):
-            raise UsageError(
-                f"no image has any of the levels {self}; the images have at most {max(counts)} levels",
-                hint="Level 0 is the finest level, -1 the coarsest.",
-            )
-
-    def nearest(self, count: int) -> list[int]:
-        """Return the chosen level numbers for an image of `count` levels; if none exists, the nearest level."""
-        found = self.choose(count)
-        if found:
-            return found
-        return [count - 1 if self.start is not None and self.start > 0 else 0]
-
-    def __str__(self) -> str:
-        return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """The requested part of each image: levels and region."""
 
     # The levels; None for those that show the region.
-    levels: LevelChoice | None = None
+    levels: IndexRange | None = None
     # By axis, in pixels of the full resolution.
     region: Region = field(default_factory=dict)
     # Number of levels to leave out in addition, from the finest on; the coarsest level stays.
@@ -165,27 +149,32 @@ class Selection:
         if self.channels and channel_axes & self.region.keys():
             raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
         if self.levels is not None:
-            self.levels.check([len(multiscale.datasets) for multiscale in multiscales])
+            require_levels(self.levels, [len(multiscale.datasets) for multiscale in multiscales])
 
 
-def parse_levels(value: str | int | slice) -> LevelChoice:
+def require_levels(levels: IndexRange, counts: Sequence[int]) -> None:
+    """Check that at least one image has one of `levels`; `counts` has the number of levels of each image."""
+    if not any(map(levels.choose, counts)):
+        raise UsageError(
+            f"no image has any of the levels {levels}; the images have at most {max(counts)} levels",
+            hint="Level 0 is the finest level, -1 the coarsest.",
+        )
+
+
+def parse_levels(value: str | int | slice) -> IndexRange:
     """Parse a choice of levels from text, an index or a slice."""
     if type(value) is int:
-        return _one_level(value)
+        return _one(value)
     if isinstance(value, slice):
         ends = (value.start, value.stop)
         if value.step not in (None, 1) or not all(end is None or type(end) is int for end in ends):
             raise UsageError(f"expected consecutive levels; got {value}", hint=_LEVELS_HINT)
-        return LevelChoice(*ends)
+        return IndexRange(*ends)
     match = _SLICE.fullmatch(value) if isinstance(value, str) else None
     if match is None or not any(match.groups()) or (match[2] is None and match[3] is not None):
         raise UsageError(f"expected levels as in a Python slice; got {value!r}", hint=_LEVELS_HINT)
     start, stop = (None if text is None else int(text) for text in (match[1], match[3]))
-    return LevelChoice(start, stop) if match[2] or start is None else _one_level(start)
-
-
-def _one_level(index: int) -> LevelChoice:
-    return LevelChoice(index, None if index == -1 else index + 1)
+    return IndexRange(start, stop) if match[2] or start is None else _one(start)
 
 
 # Parsing of lists of channel names, and search for the requested channels of an image by name or number.
@@ -194,24 +183,12 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def split_names(text: str) -> list[str]:
-    r"""Split a text at commas; ``\,`` is a comma within a name.
-
-    Examples
-    --------
-    >>> split_names(r"DAPI,Cy5\, far red")
-    ['DAPI', 'Cy5, far red']
-    """
+    r"""Split a text at commas; ``\,`` is a comma within a name."""
     return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
 
 
 def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
-    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list.
-
-    Examples
-    --------
-    >>> parse_channels("DAPI, GFP"), parse_channels(0), parse_channels(None)
-    (('DAPI', 'GFP'), ('0',), ())
-    """
+    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list."""
     if value is None:
         return ()
     items = split_names(value) if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
@@ -222,13 +199,7 @@ def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, 
 
 
 def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
-    """Return the numbers of the requested channels, in the order of the image.
-
-    Examples
-    --------
-    >>> find_channels(["gfp", "0"], ["DAPI", "GFP"], 2, "the root")
-    (0, 1)
-    """
+    """Return the numbers of the requested channels, in the order of the image."""
     return tuple(sorted({_find(name, [label or "" for label in labels[:count]], count, where) for name in wanted}))
 
 

@@ -1,10 +1,10 @@
-"""Zarr v3 metadata: arrays, groups, chunk layouts, codecs and extensions.
+"""Zarr v3 metadata: arrays, chunk layouts, codecs and extensions.
 
 ``array``, ``codecs``
-    The members of ``zarr.json``; codecs by name, and the checksum behind each chunk.
-``chunk_keys``, ``layout``, ``rectilinear``
-    The keys of chunks, their layout in stored values, the index of a shard, chunks of different lengths.
-``extensions``, ``must_understand``
+    The members of ``zarr.json`` and the keys of chunks; codecs by name, and the checksum behind each chunk.
+``layout``, ``rectilinear``
+    The layout of chunks in stored values, the index of a shard, chunks of different lengths.
+``extensions``
     What a document declares beyond the core, and whether its chunks may be moved.
 ``normalisation``
     Legal documents in the form that zarr-python reads.

@@ -1,13 +1,15 @@
-"""Metadata of arrays and groups, and their conventions, from ``zarr.json`` (Zarr core 3.1)."""
+"""Metadata of arrays, keys of chunks, and declared conventions, from ``zarr.json`` (Zarr core 3.1)."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text
 from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, codec_names, inner_chunks, parse_codecs, parse_named
 
@@ -123,26 +125,62 @@ def _dimension_names(value: Any, shape: tuple[int, ...] | None, problems: list[s
     return tuple(value)
 
 
-# Metadata of a group, from its ``zarr.json`` (Zarr core 3.1, "Group metadata").
+# Keys of chunks.
+
+# Default separators of coordinates.
+_SEPARATORS = {"default": "/", "v2": "."}
+# At most 18 digits: coordinates are computed as 64-bit signed integers.
+_COORDINATE = "(0|[1-9][0-9]{0,17})"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMetadata:
-    """A group's metadata."""
+class ChunkKeys:
+    """A chunk key encoding; its keys are relative to the array."""
 
-    # The user's attributes; those of OME-Zarr are under ``ome``.
-    attributes: dict[str, Any]
-    # Values of the wrong type, one phrase each.
-    problems: tuple[str, ...] = ()
+    # ``default`` (``c/0/1``) or ``v2`` (``0.1``), which Zarr v2 itself uses, too.
+    name: str = "default"
+    # ``/`` or ``.``.
+    separator: str = "/"
+
+    def encode(self, coordinates: Sequence[int]) -> str:
+        """Return the key of the chunk at `coordinates`."""
+        parts = list(map(str, coordinates))
+        if self.name == "default":
+            parts.insert(0, "c")
+        # "v2": a 0-d array has one chunk, whose key is "0".
+        return self.separator.join(parts) or "0"
+
+    def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
+        """Return the chunk coordinates of `key` in a grid of `ndim` dimensions; None if `key` is no chunk key.
+
+        Only results of `encode` are chunk keys: no leading zeros, no signs, no digits other than those of ASCII.
+        """
+        found = _pattern(self, ndim).fullmatch(key)
+        return None if found is None else tuple(map(int, found.groups()))
 
 
-def parse_group(document: dict[str, Any]) -> GroupMetadata:
-    """Parse a group's ``zarr.json``. Faults raise no error; `problems` of the result describes them."""
-    attributes = document.get("attributes", {})
-    return GroupMetadata(
-        attributes=as_object(attributes),
-        problems=() if isinstance(attributes, dict) else ("attributes is not an object",),
-    )
+@functools.cache
+def _pattern(keys: ChunkKeys, ndim: int) -> re.Pattern[str]:
+    parts = [_COORDINATE] * ndim
+    if keys.name == "default":
+        parts.insert(0, "c")
+    return re.compile(re.escape(keys.separator).join(parts) or "0")
+
+
+def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
+    """Parse an array's ``chunk_key_encoding``; `where` names the array in error messages."""
+    named = parse_named(value)
+    if named is None:
+        raise FormatError(f"{where}: expected a chunk_key_encoding; it is missing or has no name")
+    if named.name not in _SEPARATORS:
+        raise UnsupportedError(
+            f"{where}: expected the chunk key encoding 'default' or 'v2'; found {named.name!r}, which ozx does not "
+            f"support"
+        )
+    separator = named.configuration.get("separator", _SEPARATORS[named.name])
+    if separator not in ("/", "."):
+        raise FormatError(f"{where}: expected '/' or '.' between the coordinates of a chunk key; found {separator!r}")
+    return ChunkKeys(named.name, separator)
 
 
 # Zarr conventions declared in a node's attributes (version 1 of 2025-12-10, and the earlier form).
@@ -155,13 +193,6 @@ def convention_names(attributes: Any) -> tuple[str, ...]:
     """Return the name, or else the identifier, of each declared convention; never raises an error.
 
     "If name is not present, tools SHOULD use the UUID instead to represent the Convention."
-
-    Examples
-    --------
-    >>> convention_names({"zarr_conventions": [{"name": "geo:proj", "uuid": "f010"}, {"schema_url": "https://x/y.json"}]})
-    ('geo:proj', 'https://x/y.json')
-    >>> convention_names({"zarr_conventions_metadata": {"0396f4cd": {"version": "0.1.0"}}})
-    ('0396f4cd',)
     """
     return tuple(dict.fromkeys(_iter_names(as_object(attributes))))
 

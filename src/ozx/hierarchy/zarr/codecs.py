@@ -52,14 +52,7 @@ def parse_codecs(value: Any) -> tuple[NamedConfiguration, ...]:
 
 
 def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
-    """Return the names of all codecs in order; the codecs inside a shard follow the sharding codec.
-
-    Examples
-    --------
-    >>> inside = {"chunk_shape": [32], "codecs": ["bytes", {"name": "zstd"}]}
-    >>> codec_names(parse_codecs([{"name": "sharding_indexed", "configuration": inside}]))
-    ('sharding_indexed', 'bytes', 'zstd')
-    """
+    """Return the names of all codecs in order; the codecs inside a shard follow the sharding codec."""
     return tuple(_names(codecs, _DEEPEST))
 
 
@@ -87,6 +80,17 @@ def _names(codecs: tuple[NamedConfiguration, ...], depth: int) -> list[str]:
     return names
 
 
+# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
+_LARGEST_TYPE = 255
+
+
+def blosc_codec(compressor: str, level: int, shuffle: str, item_size: int, block_size: int = 0) -> dict[str, Any]:
+    """Return the codec ``blosc`` with this compressor inside of it, for items of `item_size` bytes."""
+    typesize = item_size if item_size <= _LARGEST_TYPE else 1
+    settings = {"typesize": typesize, "cname": compressor, "clevel": level, "shuffle": shuffle, "blocksize": block_size}
+    return {"name": "blosc", "configuration": settings}
+
+
 # Checksums of encoded chunks: the codec ``crc32c`` at the end of the codec chain.
 
 #: What to do with the checksums of chunks.
@@ -99,26 +103,14 @@ _CRC32C = "crc32c"
 
 
 def parse_checksum_option(value: str | None) -> ChecksumOption | None:
-    """Parse a checksum option: ``add``, ``keep``, ``drop`` or None; with None, ozx chooses for each array.
-
-    Examples
-    --------
-    >>> parse_checksum_option("add"), parse_checksum_option(None)
-    ('add', None)
-    """
+    """Parse a checksum option: ``add``, ``keep``, ``drop`` or None; with None, ozx chooses for each array."""
     if value is not None and value not in get_args(ChecksumOption):
         raise UsageError(f"expected add, keep or drop for the checksums of chunks; got {value!r}")
     return cast("ChecksumOption | None", value)
 
 
 def ends_in_checksum(codecs: Sequence[Any]) -> bool:
-    """Return whether the last codec of a chain is ``crc32c``.
-
-    Examples
-    --------
-    >>> ends_in_checksum(["bytes", {"name": "crc32c"}]), ends_in_checksum(["bytes"])
-    (True, False)
-    """
+    """Return whether the last codec of a chain is ``crc32c``."""
     last = parse_named(codecs[-1]) if codecs else None
     return last is not None and last.name == _CRC32C
 

@@ -1,4 +1,4 @@
-"""Extensions in a Zarr v3 document: codecs, data types, fields and other items outside of the Zarr core."""
+"""Extensions in a Zarr v3 document: codecs, data types, fields and other items, and which of them ozx understands."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import functools
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ozx.hierarchy.json.reading import as_list, as_object
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.json.reading import Document, as_list, as_object
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
 
 # Kinds of Zarr extension names: registered names, unregistered names and URIs (Zarr core 3.1, ZEP 9).
@@ -28,13 +30,7 @@ _RAW_BITS = re.compile(r"r[0-9]+")
 
 
 def name_kind(name: str) -> NameKind:
-    """Return the kind of an extension's name: registered, unregistered or URI.
-
-    Examples
-    --------
-    >>> [name_kind(name) for name in ("zstd", "4bit", "https://example.com/zarr/string", "urn:example:time", "Foo/Bar")]
-    ['raw', 'loose', 'uri', 'uri', 'none']
-    """
+    """Return the kind of an extension's name: registered, unregistered or URI."""
     if _RAW.fullmatch(name):
         return "raw"
     if _LOOSE.fullmatch(name):
@@ -160,17 +156,15 @@ def array_extensions(document: dict[str, Any]) -> list[Extension]:
     return found + _codecs(document.get("codecs"), "/codecs")
 
 
-def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of extensions in a ``zarr.json`` that are neither part of the core nor registered.
+def listed_extensions(document: dict[str, Any]) -> list[Extension]:
+    """Return the extensions in the field of ZEP 10; never raises an error."""
+    return list(parse_extensions(document[EXTENSIONS])) if EXTENSIONS in document else []
 
-    Examples
-    --------
-    >>> declared_extensions({"node_type": "array", "codecs": ["bytes", "a.b"], "extensions": ["example.offset"]})
-    ('a.b', 'example.offset')
-    """
+
+def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of extensions in a ``zarr.json`` that are neither part of the core nor registered."""
     found = array_extensions(document) if document.get("node_type") == "array" else []
-    if EXTENSIONS in document:
-        found += parse_extensions(document[EXTENSIONS])
+    found += listed_extensions(document)
     names = (extension.name for extension in found if not is_listed(extension.point, extension.name))
     return tuple(dict.fromkeys(filter(None, names)))
 
@@ -209,3 +203,58 @@ def _parse_item(value: Any, point: str, pointer: str) -> Extension:
 
 def _is_required(value: Any) -> bool:
     return as_object(value).get("must_understand") is not False
+
+
+# Whether ozx supports every extension that can affect the position of chunks, which is checked before chunks are moved.
+#
+# Packing bytes is always safe. Chunks can only be laid out in another way if their positions depend on nothing but
+# the array's own grid.
+
+#: Function that tells whether a reader understands an extension, given the extension point and value in normal form.
+Understands = Callable[[str, Any], bool]
+
+# The names of Zarr core 3.1, and names that zarr-developers/zarr-extensions registers and other programs read.
+_REGISTERED = {
+    "codecs": frozenset(
+        ("blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose", "vlen-bytes", "vlen-utf8", "zstd")
+    ),
+    "data_type": frozenset(
+        (
+            "bool",
+            *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+            *("float16", "float32", "float64", "complex64", "complex128"),
+            *("string", "bytes", "fixed_length_utf32", "numpy.datetime64", "numpy.timedelta64"),
+        )
+    ),
+    "chunk_grid": frozenset(["regular"]),
+    "chunk_key_encoding": frozenset(["default", "v2"]),
+}
+_SOME_BITS = re.compile(r"r[1-9][0-9]*")
+
+_HINT = "Keep the present chunks: ozx pack and ozx unpack copy them unchanged."
+
+
+def is_registered(point: str, value: Any) -> bool:
+    """Return whether a codec, data type, chunk grid or chunk key encoding is in the Zarr core or registered."""
+    named = parse_named(value)
+    if named is None:
+        return False
+    if point == "data_type" and _SOME_BITS.fullmatch(named.name):
+        return True
+    return named.name in _REGISTERED.get(point, ())
+
+
+def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
+    """Raise an error if the document contains an unknown extension that can affect the position of chunks."""
+    # Zarr core 3.1, "must_understand"; ZEP 10 (draft of 2025-05-12) for `extensions`.
+    found = [*unknown_fields(document), *listed_extensions(document)]
+    if document.get("node_type") == "array":
+        found += array_extensions(document)
+    for extension in found:
+        is_optional = not extension.must_understand and extension.point in ("extensions", "fields", "codecs")
+        if not is_optional and not understands(extension.point, extension.value):
+            raise UnsupportedError(
+                f"{node or 'the root'}: expected chunks that may be moved; found the {extension.what} "
+                f"{extension.name!r} (zarr.json, {extension.pointer}), which ozx does not support",
+                hint=_HINT,
+            )

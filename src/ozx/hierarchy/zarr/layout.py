@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.json.reading import Document, as_lengths, as_object
-from ozx.hierarchy.zarr.array import item_size
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
+from ozx.hierarchy.zarr.array import ChunkKeys, item_size, parse_chunk_keys
 from ozx.hierarchy.zarr.codecs import SHARDING, ChecksumOption, NamedConfiguration, change_checksum, parse_named
-from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
-from ozx.hierarchy.zarr.normalisation import Understands
+from ozx.hierarchy.zarr.extensions import Understands, check_understood, is_registered
 
 # The index of a shard, which locates its inner chunks (sharding codec 1.0, "Binary shard format").
 

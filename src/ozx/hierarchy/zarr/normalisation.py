@@ -16,10 +16,14 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_object, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, parse_extensions, unknown_fields
-
-#: Function that tells whether a reader understands an extension, given the extension point and value in normal form.
-Understands = Callable[[str, Any], bool]
+from ozx.hierarchy.zarr.extensions import (
+    EXTENSIONS,
+    Extension,
+    Understands,
+    listed_extensions,
+    parse_extensions,
+    unknown_fields,
+)
 
 #: The extension points that say how chunks are found and decoded; a reader supports certain names at each point.
 DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
@@ -73,13 +77,11 @@ class _Normaliser:
         node_type = document.get("node_type")
         if node_type not in ("array", "group"):
             return document
-        extensions = unknown_fields(document)
-        if EXTENSIONS in document:
-            extensions += parse_extensions(document[EXTENSIONS])
-        for extension in extensions:
+        fields = unknown_fields(document)
+        for extension in (*fields, *listed_extensions(document)):
             self._check(extension)
-        if extensions or EXTENSIONS in document:
-            dropped = {extension.name for extension in extensions if extension.point == "fields"} | {EXTENSIONS}
+        if fields or EXTENSIONS in document:
+            dropped = {field.name for field in fields} | {EXTENSIONS}
             document = {name: value for name, value in document.items() if name not in dropped}
         return self._array(document) if node_type == "array" else self._group(document)
 
@@ -90,7 +92,7 @@ class _Normaliser:
         # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
         if as_object(copies).get("kind") != "inline":
             self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
-        return {name: value for name, value in document.items() if name != "consolidated_metadata"}
+        return without_copies(document)
 
     def _is_clean(self, copies: Any) -> bool:
         """Return whether zarr-python can read this consolidated metadata unchanged."""
@@ -192,25 +194,25 @@ def _expand(value: Any) -> Any:
 # Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so
 # that wrong copies are worse than no copies.
 
-FIELD = "consolidated_metadata"
+CONSOLIDATED = "consolidated_metadata"
 
 
 def without_copies(document: Document) -> Document:
     """Return a group's document without consolidated metadata."""
-    return {name: value for name, value in document.items() if name != FIELD}
+    return {name: value for name, value in document.items() if name != CONSOLIDATED}
 
 
 def renew_copies(document: Document, path: str, find: Callable[[str], Document | None]) -> Document:
     """Return a group's document whose consolidated metadata repeats the nodes as they are now."""
-    field = as_object(document[FIELD])
+    field = as_object(document[CONSOLIDATED])
     copies = {}
     for name, copy in as_object(field.get("metadata")).items():
         found = find(f"{path}/{name}" if path else name)
         if found is not None:
             # zarr-python writes an empty field in the copy of a group.
-            empty = {FIELD: copy[FIELD]} if FIELD in as_object(copy) else {}
+            empty = {CONSOLIDATED: copy[CONSOLIDATED]} if CONSOLIDATED in as_object(copy) else {}
             copies[name] = without_copies(found) | empty
-    return {**document, FIELD: {**field, "metadata": copies}} if copies else without_copies(document)
+    return {**document, CONSOLIDATED: {**field, "metadata": copies}} if copies else without_copies(document)
 
 
 def say_the_same(copy: Any, document: Any) -> bool:
@@ -226,12 +228,12 @@ def say_the_same(copy: Any, document: Any) -> bool:
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
     """Return whether a group's consolidated metadata differs from the nodes at `paths`."""
-    if document.get(FIELD) is None:
+    if document.get(CONSOLIDATED) is None:
         return False
-    copies = as_object(as_object(document[FIELD]).get("metadata"))
+    copies = as_object(as_object(document[CONSOLIDATED]).get("metadata"))
     return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
 
 
 def _content(document: Any) -> dict[str, Any]:
     """Return the non-empty fields of a document, without consolidated metadata, which is compared separately."""
-    return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}
+    return {name: value for name, value in without_copies(as_object(document)).items() if value not in ({}, [], None)}

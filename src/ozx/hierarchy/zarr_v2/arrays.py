@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.reading import Document, as_lengths, without_special_numbers
-from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.json.reading import Document, as_lengths
+from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import ArrayLayout, check_chunk_count
 from ozx.hierarchy.zarr_v2.codecs import Treatment, upgrade_compression
-from ozx.hierarchy.zarr_v2.documents import UpgradedDataType, parse_v2_array, upgrade_data_type
+from ozx.hierarchy.zarr_v2.documents import UpgradedDataType, parse_v2_array, portable_attributes, upgrade_data_type
 
 # The chunk layout of a Zarr v2 array: each chunk is one stored value.
 
@@ -220,7 +220,8 @@ def upgrade_array(
     notes += compression.notes
     if fill_value is None:
         notes.append("fill_value was null; 0 is written")
-    attributes = _portable(attributes or {}, notes)
+    attributes, changes = portable_attributes(attributes or {})
+    notes += changes
     names = _take_names(attributes, dimension_names, len(shape), notes)
     document = {
         "shape": list(shape),
@@ -279,13 +280,6 @@ def _layout_codecs(order: str, dtype: UpgradedDataType, dimensions: int) -> list
     if dtype.endian is not None:
         to_bytes["configuration"] = {"endian": dtype.endian}
     return [transposed, to_bytes] if order == "F" and dimensions > 1 else [to_bytes]
-
-
-def _portable(attributes: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    portable: dict[str, Any] = without_special_numbers(attributes)
-    if portable is not attributes:
-        notes.append("NaN and infinities among the attributes become text, because JSON has no such numbers")
-    return dict(portable)
 
 
 def _take_names(

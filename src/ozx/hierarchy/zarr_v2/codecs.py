@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import as_object, as_text
+from ozx.hierarchy.zarr.codecs import blosc_codec
 
 #: What happens to the bytes of a chunk: they stay; a gzip frame replaces the zlib frame; or they are decoded by the
 #: v2 pipeline and encoded by that of v3.
@@ -17,8 +18,6 @@ _Codec = dict[str, Any]
 _BLOSC_NAMES = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
 _SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 _AUTO_SHUFFLE = -1
-# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
-_LARGEST_TYPE = 255
 # zlib.h: level -1 means 6.
 _DEFAULT_DEFLATE = 6
 
@@ -54,7 +53,7 @@ def upgrade_compression(
     names = ", ".join(foreign)
     if not keep_numcodecs or not _NUMCODECS.issuperset(foreign):
         note = f"{names}: not registered for Zarr v3; chunks are decoded and compressed with blosc (zstd)"
-        return UpgradedCompression((_blosc("zstd", 1, "shuffle", item_size),), "transcode", (note,))
+        return UpgradedCompression((blosc_codec("zstd", 1, "shuffle", item_size),), "transcode", (note,))
     kept = tuple({"name": f"numcodecs.{name}", "configuration": settings} for name, settings in steps)
     upgraded = upgraded or UpgradedCompression((), "verbatim")
     note = f"{names}: kept under the prefix numcodecs, which only zarr-python reads"
@@ -114,20 +113,7 @@ def _upgrade_blosc(settings: _Codec, item_size: int) -> _Codec:
         raise FormatError(f"expected the shuffle of blosc to be -1, 0, 1 or 2; found {shuffle!r}")
     level = _number("blosc", settings, "clevel", 5, (0, 9))
     block = _number("blosc", settings, "blocksize", 0, (0, (1 << 31) - 1))
-    return _blosc(name, level, _SHUFFLES[shuffle], item_size, block)
-
-
-def _blosc(name: str, level: int, shuffle: str, item_size: int, block: int = 0) -> _Codec:
-    return {
-        "name": "blosc",
-        "configuration": {
-            "typesize": item_size if item_size <= _LARGEST_TYPE else 1,
-            "cname": name,
-            "clevel": level,
-            "shuffle": shuffle,
-            "blocksize": block,
-        },
-    }
+    return blosc_codec(name, level, _SHUFFLES[shuffle], item_size, block)
 
 
 def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:

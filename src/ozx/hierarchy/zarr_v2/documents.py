@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text
-from ozx.hierarchy.zarr.array import ArrayMetadata, GroupMetadata
+from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text, without_special_numbers
+from ozx.hierarchy.zarr.array import ArrayMetadata
 
 # "Data type encoding": byte order, kind, bytes of an item, and for times their unit.
 _DTYPE = re.compile(r"[<>|]([biufcmMSUVO])(\d{0,9})(?:\[.*\])?")
@@ -75,9 +75,11 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
     )
 
 
-def parse_v2_group(attributes: dict[str, Any] | None = None) -> GroupMetadata:
-    """Parse a Zarr v2 group; only its ``.zattrs`` contains information."""
-    return GroupMetadata(attributes or {})
+def portable_attributes(attributes: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the attributes of a node as JSON that all programs read, and a note if they change."""
+    portable: dict[str, Any] = without_special_numbers(attributes)
+    note = "NaN and infinities among the attributes become text, because JSON has no such numbers"
+    return dict(portable), [] if portable is attributes else [note]
 
 
 # Conversion of Zarr v2 data types to v3.

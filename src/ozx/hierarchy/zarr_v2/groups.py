@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, without_special_numbers
+from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text
 from ozx.hierarchy.ome.model import OME_KEYS
+from ozx.hierarchy.zarr_v2.documents import portable_attributes
 
 _OLD, _NEW = "0.4", "0.5"
 _OME = "ome"
@@ -47,16 +48,14 @@ def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
             f"expected OME-Zarr 0.4 in Zarr v2; found the attribute {_OME!r} of OME-Zarr 0.5 (version {version})",
             hint=_HINT,
         )
-    portable = without_special_numbers(found)
-    note = "NaN and infinities among the attributes become text, because JSON has no such numbers"
-    notes = () if portable is found else (note,)
+    portable, notes = portable_attributes(found)
     ours = {key: value for key, value in portable.items() if key in OME_KEYS}
     others = {key: value for key, value in portable.items() if key not in OME_KEYS}
     if not ours:
-        return UpgradedGroup(group_document(others), is_ome=False, notes=notes)
+        return UpgradedGroup(group_document(others), is_ome=False, notes=tuple(notes))
     names = tuple(_names_of_levels(ours["multiscales"])) if "multiscales" in ours else ()
     ome = {"version": _NEW, **{key: _upgrade(key, value) for key, value in ours.items()}}
-    return UpgradedGroup(group_document({_OME: ome, **others}), is_ome=True, dimension_names=names, notes=notes)
+    return UpgradedGroup(group_document({_OME: ome, **others}), is_ome=True, dimension_names=names, notes=tuple(notes))
 
 
 def _upgrade(key: str, value: Any) -> Any:

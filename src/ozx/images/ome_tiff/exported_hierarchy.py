@@ -16,7 +16,7 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
-from ozx.hierarchy.subset.region import LevelChoice
+from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
@@ -40,7 +40,7 @@ class ExportedHierarchy:
     notes: tuple[str, ...] = ()
 
 
-def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
+def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> ExportedHierarchy:
     """Return the images below a group in the form that OME-TIFF requires; no pixels are read."""
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
@@ -92,7 +92,7 @@ def _hint_at_images(group: zarr.Group, path: str) -> str:
 
 
 def _take_images(
-    start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str], given: int
+    start: zarr.Group, nodes: GroupNodes, choice: IndexRange, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
     """Yield the images below a group for the export; add notes about images and labels that are left out."""
     labels, counts = list[str](), list[int]()
@@ -116,7 +116,7 @@ def _take_images(
         notes += image.notes
         yield image
     if counts:
-        choice.check(counts)
+        require_levels(choice, counts)
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")

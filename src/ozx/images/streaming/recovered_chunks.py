@@ -10,8 +10,8 @@ from ozx.archive.recovery.scan import scan_archive
 from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import FoundPart
-from ozx.hierarchy.entry_order import archive_rank
 from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.keys import archive_rank
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.writing.shard_assembly import find_home, join_chunks, parse_chunk_name
 

@@ -26,9 +26,8 @@ from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.workers import Workers, in_order, working
-from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.reading import dump_document
-from ozx.hierarchy.keys import node_of
+from ozx.hierarchy.keys import breadth_first, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.partial_hierarchy import document_key

@@ -11,8 +11,15 @@ from itertools import chain, groupby
 
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    breadth_first,
+    is_metadata_key,
+    node_of,
+    paths_above,
+)
 from ozx.hierarchy.nodes import group_command, join_path
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
@@ -124,7 +131,7 @@ def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
     arrays = {path: node.key for path, node in nodes.items() if (node.unsharded_chunks or 0) > 1}
     if not arrays:
         return
-    count = sum(_is_below(key, arrays) and not is_metadata_key(key) for key in keys)
+    count = sum(not arrays.keys().isdisjoint(paths_above(key)) and not is_metadata_key(key) for key in keys)
     if count < 2:
         return
     first = min(arrays.values(), key=breadth_first)
@@ -220,7 +227,7 @@ def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
     hidden: dict[str, tuple[str, int]] = {}
     below: list[tuple[str, str]] = []
     for path, node in nodes.items():
-        for above in _ancestors(path):
+        for above in reversed([*paths_above(path)]):
             found = nodes.get(above)
             if found is None:
                 first, count = hidden.get(above, (path, 0))
@@ -263,17 +270,3 @@ def _check_versions(root: NodeFacts, nodes: _Nodes) -> Iterator[Finding]:
             hint="Write all metadata in one version.",
         ),
     )
-
-
-def _ancestors(path: str) -> Iterator[str]:
-    """Yield the paths of all parents of the node at `path`, the root first."""
-    if path:
-        yield ""
-    position = path.find("/")
-    while position >= 0:
-        yield path[:position]
-        position = path.find("/", position + 1)
-
-
-def _is_below(key: str, arrays: Mapping[str, str]) -> bool:
-    return any(above in arrays for above in _ancestors(key))

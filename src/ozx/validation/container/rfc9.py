@@ -4,45 +4,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ozx.archive.audit.facts import ArchiveFacts, iter_names
 from ozx.archive.records import method_name
 from ozx.atomic.temporary import is_partial
-from ozx.hierarchy.comment import Comment, parse_comment
-from ozx.hierarchy.entry_order import order_fault
+from ozx.hierarchy.comment import Comment
 from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    order_fault,
+)
 from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import make_finding
 
+#: Names and indexes of entries, in the order of the central directory.
+Entries = list[tuple[str, int]]
 
-@dataclass(frozen=True, slots=True)
-class EntryRoles:
-    """The metadata entries of an archive, by their role."""
 
-    # The keys of all ``zarr.json``, in the order of the central directory.
-    metadata: list[str]
-    indices: list[int]
-    # The keys of Zarr v2 metadata, and their entries.
-    legacy: list[str]
-    legacy_indices: list[int]
-
-    @classmethod
-    def of(cls, facts: ArchiveFacts) -> EntryRoles:
-        """Return the roles of an archive's entries, determined from their names."""
-        roles = cls([], [], [], [])
-        for index, name in enumerate(iter_names(facts.columns)):
-            if is_metadata_key(name):
-                roles.metadata.append(name)
-                roles.indices.append(index)
-            elif is_legacy_metadata_key(name):
-                roles.legacy.append(name)
-                roles.legacy_indices.append(index)
-        return roles
+def find_metadata(facts: ArchiveFacts) -> tuple[Entries, Entries]:
+    """Return every ``zarr.json`` of an archive, and the entries with metadata of Zarr v2."""
+    current, legacy = [], []
+    for index, name in enumerate(iter_names(facts.columns)):
+        if is_metadata_key(name):
+            current.append((name, index))
+        elif is_legacy_metadata_key(name):
+            legacy.append((name, index))
+    return current, legacy
 
 
 def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
@@ -83,33 +77,34 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
         )
 
 
-def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Iterator[Finding]:
-    """Yield findings about the order of the entries."""
+def check_order(facts: ArchiveFacts, metadata: Entries, comment: Comment) -> Iterator[Finding]:
+    """Yield findings about the order of the entries; `metadata` is every ``zarr.json``."""
+    names = [name for name, _ in metadata]
     rank = np.empty(len(facts.layout.order), np.int64)
     rank[facts.layout.order] = np.arange(len(rank))
-    indices = np.array(roles.indices, np.int64)
+    indices = np.array([index for _, index in metadata], np.int64)
     places = (("central directory", indices), ("file", rank[indices]))
     # RFC-9, jsonFirst: a reader may stop at the first entry that is no zarr.json; entries of folders do not count.
     values = np.cumsum(~facts.columns.are_folders())[indices] - 1
     if comment.json_first and (values >= len(values)).any():
-        first = roles.metadata[int(np.flatnonzero(values != np.arange(len(values)))[0])]
+        first = names[int(np.flatnonzero(values != np.arange(len(values)))[0])]
         yield make_finding(
             "rfc9/json-first",
             f"the archive comment declares jsonFirst, but {first!r} comes after an entry that is not a {METADATA}: "
             f"readers that rely on jsonFirst do not find this node",
             entry=first,
         )
-    if ROOT_METADATA not in roles.metadata:
+    if ROOT_METADATA not in names:
         return
     # RFC-9: "The root-level zarr.json file SHOULD be the first ZIP file entry and the first entry in the central
     # directory header; other zarr.json files SHOULD follow immediately afterwards, in breadth-first order."
-    root = roles.metadata.index(ROOT_METADATA)
+    root = names.index(ROOT_METADATA)
     wrong = [f"entry {int(positions[root]) + 1:,} in the {place}" for place, positions in places if positions[root]]
     if wrong:
         message = f"the root's {ROOT_METADATA} is {' and '.join(wrong)}"
         yield make_finding("rfc9/root-first", message, entry=ROOT_METADATA)
     for place, positions in places:
-        fault = order_fault(roles.metadata, positions)
+        fault = order_fault(names, positions)
         if fault is not None:
             key, what = fault
             yield make_finding("rfc9/breadth-first", f"in the {place} {key!r} {what}", entry=key)
@@ -148,13 +143,7 @@ def check_comment(
 
 
 def check_file_name(path: str) -> Iterator[Finding]:
-    """Yield a finding if a file's name does not end in ``.ozx``.
-
-    Examples
-    --------
-    >>> [finding.message for finding in check_file_name("scans/cells.zip")]
-    ["the name 'cells.zip' does not end in .ozx"]
-    """
+    """Yield a finding if a file's name does not end in ``.ozx``."""
     # RFC-9: "The name of OME-Zarr zip files SHOULD end with .ozx."
     name = os.path.basename(path)
     if not name.endswith(".ozx"):
@@ -186,8 +175,3 @@ def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Fin
     else:
         message = f"the file lies inside a hierarchy: {folder} has a {name}"
         yield make_finding("rfc9/not-embedded", message)
-
-
-def read_comment(facts: ArchiveFacts) -> Comment:
-    """Return the parsed archive comment."""
-    return parse_comment(facts.end.comment)

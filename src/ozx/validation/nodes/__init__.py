@@ -5,7 +5,5 @@
 ``facts``
     The facts about each node that rules about the whole hierarchy use.
 ``place``
-    A value's place in a document, and findings about it.
-``expecting``
-    Checks that a value has the expected type; a wrong type yields a finding.
+    A value's place in a document, findings about it, and checks of its type.
 """

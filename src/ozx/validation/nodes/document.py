@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.hierarchy.json.reading import Document, JsonFaults, as_object, parse_strictly
@@ -51,16 +51,8 @@ class NodeDocument:
 
     def at(self, key: str) -> NodeDocument:
         """Return a copy of this node for an identical ``zarr.json`` at `key`."""
-        return NodeDocument(
-            key,
-            self.document,
-            attributes=self.attributes,
-            attributes_key=key,
-            attributes_pointer=self.attributes_pointer,
-            array=self.array,
-            faults={key: next(iter(self.faults.values()))} if self.faults else {},
-            source=self.source,
-        )
+        faults = {key: next(iter(self.faults.values()))} if self.faults else {}
+        return replace(self, key=key, attributes_key=key, faults=faults)
 
     @property
     def path(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.chunk_grid import ChunkGrid
@@ -14,15 +14,29 @@ from ozx.hierarchy.references import iter_references
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.hierarchy.zarr.codecs import SHARDING
 from ozx.validation.nodes.document import NodeDocument, merge_legacy
-from ozx.validation.report import Finding, Severity
-from ozx.validation.rules.findings import make_finding
 
-# Limits of the cache of parsed documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
 
+_T = TypeVar("_T")
+
 #: Called once with every node that can be read.
 Look = Callable[[NodeDocument], object]
+
+
+class Memory(dict[bytes, _T]):
+    """What is known about documents, by their bytes, because thousands of nodes in a plate have identical documents.
+
+    It takes at most some megabytes.
+    """
+
+    def remember(self, data: bytes, known: _T) -> None:
+        """Add a document, unless it is long; forget the oldest document if there are too many."""
+        if len(data) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                # The fields of a plate may all differ, and come before their arrays.
+                del self[next(iter(self))]
+            self[data] = known
 
 
 # Axes along which `ozx repack --shards auto` does not join chunks.
@@ -70,19 +84,6 @@ class NodeFacts:
         """Return a copy of these facts for an identical ``zarr.json`` at `key`."""
         return replace(self, key=key, ome_key=key)
 
-    def finding(
-        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
-    ) -> Finding:
-        """Return a finding about the node; `pointer` is a JSON pointer into its document."""
-        return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
-
-    def ome_finding(
-        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
-    ) -> Finding:
-        """Return a finding about the node's OME-Zarr metadata; `pointer` is a JSON pointer into that metadata."""
-        where = self.ome_pointer + pointer
-        return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
-
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
@@ -90,7 +91,6 @@ class Hierarchy:
 
     # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     nodes: Mapping[str, NodeFacts]
-    is_v3: bool = True
     # Returns whether a file has this key; True for every key if the files are unknown.
     has_file: Callable[[str], bool] = lambda _: True
 
@@ -111,43 +111,28 @@ def read_nodes(
     Keys in `unread` (damaged entries) are not looked up. `look` is called with each readable document. Without
     `look`, the facts lack `array`, `ome` and `references`.
     """
-    nodes, faults, memory = {}, [], _Memory(keep=look is not None)
+    nodes, faults = {}, []
+    memory: Memory[tuple[NodeDocument, NodeFacts]] = Memory()
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
         if key in unread:
             continue
         try:
-            document, nodes[path] = memory.recall(key, metadata[key])
+            data = metadata[key]
+            met = memory.get(data)
+            if met is None:
+                document = NodeDocument.of_v3(key, data)
+                nodes[path] = facts_of(document, keep=look is not None)
+                memory.remember(data, (document, nodes[path]))
+            else:
+                document, nodes[path] = met[0].at(key), met[1].at(key)
         except (FormatError, UnsupportedError) as error:
             faults.append(ReadFault(key, error))
             continue
         if look is not None:
             look(document)
     return nodes, faults
-
-
-class _Memory:
-    """A cache of parsed documents, because thousands of nodes in a plate have identical documents."""
-
-    def __init__(self, *, keep: bool) -> None:
-        self._keep = keep
-        self._met: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
-
-    def recall(self, key: str, data: bytes) -> tuple[NodeDocument, NodeFacts]:
-        """Return the parsed document and the facts of the node with this ``zarr.json``, from the cache if possible."""
-        met = self._met.get(data)
-        if met is not None:
-            document, facts = met
-            return document.at(key), facts.at(key)
-        document = NodeDocument.of_v3(key, data)
-        facts = facts_of(document, keep=self._keep)
-        if len(data) <= _LONGEST_REMEMBERED:
-            if len(self._met) >= _MOST_REMEMBERED:
-                # Delete the oldest document. The fields of a plate may all differ, and come before their arrays.
-                del self._met[next(iter(self._met))]
-            self._met[data] = document, facts
-        return document, facts
 
 
 def read_legacy_nodes(

@@ -4,8 +4,6 @@ Rules about a single node, from its attributes:
 
 ``documents``
     The version and the keys of the metadata: images, display settings, scenes, series.
-``transformations``
-    Levels and their transformations up to 0.5.
 ``coordinates/``
     Coordinate systems and transformations between them, from 0.6 on.
 ``labels``, ``plates``
@@ -18,7 +16,7 @@ Rules about several nodes:
 ``hierarchy``
     The list of these checks; collections of images.
 ``levels``
-    Axes of images, and the arrays of their levels.
+    Axes of images, the arrays of their levels, and up to 0.5 the transformations of levels.
 ``nodes``
     The groups with OME-Zarr metadata.
 """

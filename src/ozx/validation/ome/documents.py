@@ -12,15 +12,19 @@ from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
 from ozx.hierarchy.ome.model import OME_KEYS
 from ozx.hierarchy.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.expecting import MISSING, expect_list, expect_object, expect_objects, find
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import MISSING, Place, describe_found, expect_list, expect_object, expect_objects, find
 from ozx.validation.ome.coordinates.ends import Systems, check_ends, check_systems
 from ozx.validation.ome.coordinates.image import check_image
 from ozx.validation.ome.coordinates.steps import check_step
 from ozx.validation.ome.labels import check_image_label, check_labels
-from ozx.validation.ome.levels import check_axes, check_axis_order
+from ozx.validation.ome.levels import (
+    check_axes,
+    check_axis_order,
+    check_datasets,
+    check_order_of_scales,
+    check_transformations,
+)
 from ozx.validation.ome.plates import check_plate, check_well
-from ozx.validation.ome.transformations import check_datasets, check_order_of_scales, check_transformations
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
@@ -65,8 +69,7 @@ def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]
     # "Each "multiscales" dictionary SHOULD contain the field "name"."
     name = find(item, "name")
     if not isinstance(name, str):
-        found = "it is missing" if name is MISSING else f"found {shown(name)}"
-        yield place.finding("ome/image-name", f"expected a name, a string; {found}")
+        yield place.finding("ome/image-name", f"expected a name, a string; {describe_found(name)}")
     # "Each "multiscales" dictionary SHOULD contain the field "type", which gives the type of downscaling method used to
     # generate the multiscale image pyramid. It SHOULD contain the field "metadata", which contains a dictionary with
     # additional information about the downscaling method." An image of one level was not downscaled, and a type without
@@ -101,9 +104,9 @@ def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
     # specifying the color of the channel in RGB format."
     color = find(channel, "color")
     if not isinstance(color, str) or not _COLOR.fullmatch(color):
-        found = "it is missing" if color is MISSING else f"found {shown(color)}"
         where = place if color is MISSING else place / "color"
-        yield where.finding("ome/channel-color", f"expected a color, six hexadecimal digits; {found}")
+        message = f"expected a color, six hexadecimal digits; {describe_found(color)}"
+        yield where.finding("ome/channel-color", message)
     # "Each dictionary in "channels" MUST contain the field "window", which is a dictionary describing the windowing of
     # the channel. The field "window" MUST contain the fields "min" and "max", which are the minimum and maximum values
     # of the window, respectively. It MUST also contain the fields "start" and "end", which are the start and end values
@@ -112,8 +115,7 @@ def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
     if isinstance(window, dict):
         yield from _check_window(window, place / "window")
     else:
-        found = "it is missing" if window is MISSING else f"found {shown(window)}"
-        yield place.finding("ome/channel-window", f"expected a window, an object; {found}")
+        yield place.finding("ome/channel-window", f"expected a window, an object; {describe_found(window)}")
     # Without `active` and `label`, vizarr and other viewers show nothing, or stop (tried in 2026).
     missing = [key for key in ("active", "label") if key not in channel]
     if missing:
@@ -200,13 +202,7 @@ _VERSIONED = ("omero", "plate", "well", "image-label")
 
 
 def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield path and value of each ``version`` inside OME-Zarr metadata.
-
-    Examples
-    --------
-    >>> list(inner_versions({"multiscales": [{"version": "0.4"}], "plate": {"version": "0.5"}}))
-    [(('multiscales', 0, 'version'), '0.4'), (('plate', 'version'), '0.5')]
-    """
+    """Yield path and value of each ``version`` inside OME-Zarr metadata."""
     for number, item in enumerate(as_list(ome.get("multiscales"))):
         if "version" in as_object(item):
             yield ("multiscales", number, "version"), item["version"]

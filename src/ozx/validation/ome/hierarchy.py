@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import describe_draft
-from ozx.validation.nodes.expecting import MISSING, find
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
+from ozx.validation.nodes.place import MISSING, Place, find
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.coordinates.references import check_transformation_references
 from ozx.validation.ome.documents import LAYOUT
@@ -89,17 +89,18 @@ def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
 
 
 def _check_version(node: NodeFacts) -> Iterator[Finding]:
+    place = Place(node.ome_key, node.ome_pointer)
     if not node.path and isinstance(node.version, str):
         draft = describe_draft(node.version)
         if draft is not None:
-            yield node.ome_finding("ome/draft-version", f"{node.version} is {draft}", "/version")
+            yield (place / "version").finding("ome/draft-version", f"{node.version} is {draft}")
     # OME-Zarr 0.5.2, "OME-Zarr Metadata": "The version of the OME-Zarr Metadata is denoted as a string in the `version`
     # attribute within the `ome` namespace." `rfc9/one-hierarchy` checks the root.
     if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):
         return
     version = find(node.ome, "version")
     if version is MISSING:
-        yield node.ome_finding("ome/version", "expected a version, which is the same as the root's; it is missing")
+        yield place.finding("ome/version", "expected a version, which is the same as the root's; it is missing")
     else:
         message = f"expected a version, a string; found {shown(version)}"
-        yield node.ome_finding("ome/version", message, severity="error")
+        yield place.finding("ome/version", message, severity="error")

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
-from ozx.validation.nodes.expecting import (
+from ozx.validation.nodes.place import (
     MISSING,
+    Place,
     as_integer,
     expect_integer,
     expect_list,
     expect_object,
     expect_objects,
     find,
+    repeated,
 )
-from ozx.validation.nodes.place import Place
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -85,13 +85,12 @@ def _check_values(value: Any, place: Place) -> Iterator[Finding]:
         if is_colors and "rgba" in item:
             yield from _check_rgba(item["rgba"], where / "rgba")
     # "This array contains one JSON object for each unique custom label." (0.4: "All `label-value`s must be unique.")
-    counts = Counter(number for number in values if number is not None)
-    repeated = [number for number, count in counts.items() if count > 1]
-    if is_colors and repeated:
-        message = f"expected one color for each label value; found several for {listed(repeated)}"
+    several = repeated(number for number in values if number is not None)
+    if is_colors and several:
+        message = f"expected one color for each label value; found several for {listed(several)}"
         yield place.finding("ome/image-label-unique", message)
     # label.schema: "uniqueItems": true.
-    elif repeated and len({json.dumps(item, sort_keys=True) for _, item in items}) < len(items):
+    elif several and len({json.dumps(item, sort_keys=True) for _, item in items}) < len(items):
         yield place.finding("ome/schema", "label.schema expects distinct objects; found equal objects")
 
 
@@ -206,7 +205,7 @@ def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNode
     if len(ours.datasets) != len(theirs.datasets):
         message = f"expected {len(theirs.datasets):,} levels, as many as the image has; found {len(ours.datasets):,}"
         yield (label.place / "multiscales" / 0 / "datasets").finding("ome/label-levels", message)
-    shape, of_image = _shape(label, nodes), _shape(image, nodes)
+    shape, of_image = nodes.finest_shape(label), nodes.finest_shape(image)
     # "Images": "Each dimension of the label should be either the same as the corresponding dimension of the image, or
     # `1` if that dimension of the label is irrelevant." An image may have axes that its labels do not have, so
     # axes are matched by name.
@@ -216,11 +215,3 @@ def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNode
     if wrong:
         message = f"expected the lengths of the image, {shown(list(of_image))}, or 1; found {shown(list(shape))}"
         yield (label.place / "multiscales" / 0).finding("ome/label-shape", message)
-
-
-def _shape(group: OmeGroup, nodes: OmeNodes) -> tuple[int, ...]:
-    """Return the shape of the first level's array; empty if unknown."""
-    datasets = group.ome.multiscales[0].datasets
-    path = nodes.resolve(group, datasets[0].path) if datasets and datasets[0].path else None
-    array = None if path is None else nodes.array(path)
-    return (array.shape or ()) if array is not None else ()

@@ -74,6 +74,13 @@ class OmeNodes:
         node = self._nodes.get(path)
         return None if node is None else node.array
 
+    def finest_shape(self, group: OmeGroup) -> tuple[int, ...]:
+        """Return the shape of the array of an image's first level; empty if it is unknown."""
+        datasets = group.ome.multiscales[0].datasets
+        path = self.resolve(group, datasets[0].path) if datasets and datasets[0].path else None
+        array = None if path is None else self.array(path)
+        return (array.shape or ()) if array is not None else ()
+
     def is_image(self, path: str) -> bool:
         """Return whether the node at `path` is an image; True for an unreadable node, because it may be an image."""
         group = self._groups.get(path)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_object
 from ozx.hierarchy.nodes import join_path
-from ozx.validation.nodes.expecting import (
+from ozx.validation.nodes.place import (
     MISSING,
+    Check,
+    Place,
     as_integer,
     expect_integer,
     expect_object,
     expect_objects,
     expect_text,
     find,
+    repeated,
 )
-from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -73,12 +74,10 @@ def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
             yield (where / "name").finding("ome/plate-names", f"expected letters and digits; found {shown(name)}")
     known = [name for name in names if name is not None]
     # "and MUST NOT be a duplicate of any other `name` in the `rows` list."
-    repeated = [name for name, count in Counter(known).items() if count > 1]
-    if repeated:
-        yield place.finding("ome/plate-names", f"expected each name once; found {listed(repeated)} more than once")
+    if several := repeated(known):
+        yield place.finding("ome/plate-names", f"expected each name once; found {listed(several)} more than once")
     # "Care SHOULD be taken to avoid collisions on case-insensitive filesystems".
-    alike = [name for name, count in Counter(name.lower() for name in set(known)).items() if count > 1]
-    if alike:
+    if alike := repeated(name.lower() for name in set(known)):
         message = f"expected names that differ by more than case; found several spellings of {listed(alike)}"
         yield place.finding("ome/plate-case", message)
     return names
@@ -113,9 +112,8 @@ def _check_wells(
                 message = f"{shown(path)}: rowIndex {row} and columnIndex {column} belong to {shown(expected)}"
                 yield where.finding("ome/well-path", message)
     # plate.schema of 0.5.2: the wells are "uniqueItems".
-    repeated = [path for path, count in Counter(paths).items() if count > 1]
-    if repeated:
-        yield place.finding("ome/well-path", f"expected each well once; found {listed(repeated)} more than once")
+    if several := repeated(paths):
+        yield place.finding("ome/well-path", f"expected each well once; found {listed(several)} more than once")
 
 
 def _name_at(names: Sequence[str | None], index: int) -> str | None:
@@ -144,9 +142,8 @@ def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
         if missing:
             message = f"acquisition: expected {' and '.join(missing)}; missing"
             yield where.finding("ome/plate-description", message)
-    repeated = [number for number, count in Counter(identifiers).items() if number is not None and count > 1]
-    if repeated:
-        yield place.finding(rule, f"expected each id once; found {listed(repeated)} more than once")
+    if several := repeated(number for number in identifiers if number is not None):
+        yield place.finding(rule, f"expected each id once; found {listed(several)} more than once")
 
 
 def check_well(value: Any, place: Place, *, has_free_paths: bool = False) -> Iterator[Finding]:
@@ -174,9 +171,8 @@ def check_well(value: Any, place: Place, *, has_free_paths: bool = False) -> Ite
         # "it MUST contain an `acquisition` key whose value MUST be an integer identifying the acquisition".
         yield from expect_integer(item, "acquisition", where, "ome/well", is_optional=True)
     # "and MUST NOT be a duplicate of any other `path` in the `images` list."
-    repeated = [path for path, count in Counter(paths).items() if count > 1]
-    if repeated:
-        message = f"expected each field once; found {listed(repeated)} more than once"
+    if several := repeated(paths):
+        message = f"expected each field once; found {listed(several)} more than once"
         yield (place / "images").finding("ome/field-path", message)
 
 

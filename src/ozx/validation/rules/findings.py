@@ -47,15 +47,7 @@ def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | No
 
 
 def by_revision(findings: Iterable[Finding], revision: str) -> Iterator[Finding]:
-    """Yield findings with the severities of a revision of RFC-9; `REVISIONS` lists all revisions.
-
-    Examples
-    --------
-    >>> from ozx.validation.report import REVISIONS
-    >>> found = [make_finding("rfc9/stored", "10 entries are compressed")]
-    >>> [finding.severity for name in REVISIONS for finding in by_revision(found, name)]
-    ['warning', 'warning', 'error']
-    """
+    """Yield findings with the severities of a revision of RFC-9; `REVISIONS` lists all revisions."""
     for finding in findings:
         rule = RULES[finding.id]
         if rule.draft_severity is None or finding.severity != rule.severity:
@@ -80,15 +72,7 @@ def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]
 
 
 class LimitedFindings:
-    """Collector that keeps the first 20 findings of each rule and severity, and counts the others.
-
-    Examples
-    --------
-    >>> findings = LimitedFindings()
-    >>> findings.add(make_finding("zarr/shape", str(number)) for number in range(100))
-    >>> [finding.message for finding in findings][-2:]
-    ['19', 'and 80 more of the same']
-    """
+    """Collector that keeps the first 20 findings of each rule and severity, and counts the others."""
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []

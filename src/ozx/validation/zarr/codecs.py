@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ozx.hierarchy.json.reading import as_lengths
+from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, parse_named
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.report import Finding
@@ -46,25 +47,22 @@ def _integer(low: int, high: int | None = None) -> Setting:
     return Setting(expected, lambda value: type(value) is int and low <= value and (high is None or value <= high))
 
 
-def _anything(*, is_required: bool = True) -> Setting:
-    """Return a setting that accepts any value, because another rule checks it."""
-    return Setting("", lambda _: True, is_required)
-
-
+# A setting that accepts any value, because another rule checks it.
+_ANYTHING = Setting("", lambda _: True)
 _FLAG = Setting("true or false", lambda value: isinstance(value, bool), is_required=False)
 
 #: Kind and settings of each codec, by its name.
 CODECS: dict[str, CodecSettings] = {
-    "transpose": CodecSettings("array", "transpose codec 1.0", {"order": _anything()}),
+    "transpose": CodecSettings("array", "transpose codec 1.0", {"order": _ANYTHING}),
     # "endian: Required for data types for which endianness is applicable." `check_codecs` knows these types.
     "bytes": CodecSettings("serializer", "bytes codec 1.0", {"endian": _one_of("little", "big", is_required=False)}),
     "sharding_indexed": CodecSettings(
         "serializer",
         "sharding codec 1.0",
         {
-            "chunk_shape": _anything(),
-            "codecs": _anything(),
-            "index_codecs": _anything(),
+            "chunk_shape": _ANYTHING,
+            "codecs": _ANYTHING,
+            "index_codecs": _ANYTHING,
             "index_location": _one_of("start", "end", is_required=False),
         },
     ),
@@ -111,11 +109,8 @@ class _Chain:
         return self.node.finding(rule, message, self.pointer + pointer(*place))
 
 
-def check_codecs(node: NodeDocument) -> Iterator[Finding]:
+def check_codecs(node: NodeDocument, array: ArrayMetadata) -> Iterator[Finding]:
     """Yield findings about the codecs of an array."""
-    array = node.array
-    if array is None:
-        return
     stored = array.chunks if array.shards is None else array.shards
     chain = _Chain(node, "/codecs", stored, array.item_size)
     yield from _check_chain(chain, node.document.get("codecs"))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import METADATA, ROOT_METADATA
 from ozx.hierarchy.zarr.extensions import unknown_fields
-from ozx.hierarchy.zarr.normalisation import FIELD, say_the_same
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, say_the_same
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
+from ozx.validation.nodes.place import repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
@@ -120,9 +120,8 @@ def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
     # Zarr core 3.1, "Dimension names": "it is recommended but not required that all non-null dimension names are
     # distinct (no two dimensions have the same non-empty name)."
     names = [] if node.array is None else [name for name in node.array.dimension_names or () if name]
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        message = f"dimension_names has {listed(repeated)} more than once, which {TENSORSTORE} refuses"
+    if several := repeated(names):
+        message = f"dimension_names has {listed(several)} more than once, which {TENSORSTORE} refuses"
         yield node.finding("zarr/repeated-dimension-name", message, "/dimension_names")
 
 
@@ -190,16 +189,7 @@ def _found(node: NodeDocument, name: str) -> str:
 
 
 class ConsolidatedCopies:
-    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node.
-
-    Examples
-    --------
-    >>> copies = ConsolidatedCopies()
-    >>> stale = b'{"node_type": "group", "consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}}'
-    >>> copies.look(NodeDocument.of_v3("zarr.json", stale))
-    >>> [finding.message for finding in copies.findings(Hierarchy({}))]
-    ['copies of missing nodes: 1, "0"']
-    """
+    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node."""
 
     def __init__(self) -> None:
         self._copies: dict[str, Any] | None = None
@@ -209,7 +199,7 @@ class ConsolidatedCopies:
     def look(self, node: NodeDocument) -> None:
         """Compare a node with its copy in the consolidated metadata."""
         if not node.path:
-            copies = as_object(node.document.get(FIELD)).get("metadata")
+            copies = as_object(node.document.get(CONSOLIDATED)).get("metadata")
             # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
             if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
                 self._copies = dict(copies)
@@ -231,5 +221,5 @@ class ConsolidatedCopies:
         ):
             if paths:
                 message = f"{what}: {len(paths):,}, {listed(paths)}"
-                pointer = f"/{FIELD}/metadata"
+                pointer = f"/{CONSOLIDATED}/metadata"
                 yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,9 +19,8 @@ from ozx.hierarchy.zarr.extensions import (
     registry_date,
 )
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.expecting import MISSING, expect_list, expect_object, find
 from ozx.validation.nodes.facts import Hierarchy
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import MISSING, Place, describe_found, expect_list, expect_object, find, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 from ozx.validation.zarr.codecs import CODECS
@@ -56,13 +54,10 @@ def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
         for name, reference in node.references:
             # ZEP 10, "Application to sub-nodes": "A reference to the metadata as part of the extension itself".
             target = resolve_reference(path, reference)
-            what = f"the extension {shown(name)} refers to {shown(reference)}"
-            if target is None:
-                yield node.finding(
-                    "zarr/extension-reference", f"{what}, which lies outside of the hierarchy", "/extensions"
-                )
-            elif target not in hierarchy.nodes:
-                yield node.finding("zarr/extension-reference", f"{what}, where there is no node", "/extensions")
+            if target is None or target not in hierarchy.nodes:
+                where = "which lies outside of the hierarchy" if target is None else "where there is no node"
+                message = f"the extension {shown(name)} refers to {shown(reference)}, {where}"
+                yield Place(node.key, "/extensions").finding("zarr/extension-reference", message)
 
 
 def _extensions_of(node: NodeDocument) -> list[Extension]:
@@ -244,10 +239,9 @@ def _check_array(value: Any, place: Place) -> Iterator[Finding]:
         convention = yield from expect_object(item, place / number, "conventions/array")
         if convention is not None:
             yield from _check_convention(convention, place / number)
-            identities.append(next((str(convention[key]) for key in _IDENTITIES if key in convention), None))
-    repeated = [identity for identity, count in Counter(identities).items() if identity is not None and count > 1]
-    if repeated:
-        yield place.finding("conventions/repeated", f"declared more than once: {listed(repeated)}")
+            identities += [str(convention[key]) for key in _IDENTITIES if key in convention][:1]
+    if several := repeated(identities):
+        yield place.finding("conventions/repeated", f"declared more than once: {listed(several)}")
 
 
 def _check_convention(convention: dict[str, Any], place: Place) -> Iterator[Finding]:
@@ -292,8 +286,8 @@ def _check_seed(attributes: dict[str, Any], place: Place) -> Iterator[Finding]:
     # `zarr_conventions_version` - a semver-compatible string …, `zarr_conventions_metadata` - an object".
     version = find(attributes, SEED_VERSION)
     if not _is_semver(version):
-        what = "it is missing" if version is MISSING else f"found {shown(version)}"
-        yield place.finding("conventions/seed-version", f"expected {SEED_VERSION} of the form 0.1.0; {what}")
+        message = f"expected {SEED_VERSION} of the form 0.1.0; {describe_found(version)}"
+        yield place.finding("conventions/seed-version", message)
     where = place / SEED_CONVENTIONS
     conventions = yield from expect_object(find(attributes, SEED_CONVENTIONS), where, "conventions/seed-version")
     for key, item in (conventions or {}).items():
@@ -310,9 +304,9 @@ def _check_seed_convention(convention: dict[str, Any], place: Place) -> Iterator
     rule = "conventions/seed-object"
     # 0.1.0: "Each convention metadata object MUST contain the following fields: `version` - a semver-compatible string
     # indicating the version of the convention."
-    if not _is_semver(find(convention, "version")):
-        found = "it is missing" if "version" not in convention else f"found {shown(convention['version'])}"
-        yield place.finding(rule, f"expected a version of the form 0.1.0; {found}")
+    version = find(convention, "version")
+    if not _is_semver(version):
+        yield place.finding(rule, f"expected a version of the form 0.1.0; {describe_found(version)}")
     # "`configuration` - an object containing the attributes described by the convention."
     yield from expect_object(find(convention, "configuration"), place / "configuration", rule)
     # "The conventions metadata object MUST NOT contain additional fields."

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_object, as_text
 from ozx.hierarchy.ome.model import Axis
-from ozx.validation.nodes.expecting import MISSING, expect_objects, expect_text, find
-from ozx.validation.nodes.place import Check, Place
+from ozx.validation.nodes.place import Check, Place, describe_found, expect_objects, expect_text, find
 from ozx.validation.ome.coordinates.references import further_transformations, system_lengths
 from ozx.validation.ome.levels import check_axes, check_axis_order
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -75,7 +74,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Sys
     start, where = find(step, "input"), place / "input"
     given = start.get("path") if isinstance(start, dict) else None
     if not isinstance(given, str):
-        yield where.finding(_RULE, f"expected an input, an object with the path of the level; {_found(start)}")
+        yield where.finding(_RULE, f"expected an input, an object with the path of the level; {describe_found(start)}")
     # "The `input` object MUST specify a `path` field matching the `path` field of the dataset."
     elif isinstance(path, str) and given != path:
         yield where.finding(_RULE, f"expected the path of the level, {shown(path)}; found {shown(given)}")
@@ -86,7 +85,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Sys
     name = stop.get("name") if isinstance(stop, dict) else None
     if not isinstance(name, str):
         yield where.finding(
-            _RULE, f"expected an output, an object with the name of a coordinate system; {_found(stop)}"
+            _RULE, f"expected an output, an object with the name of a coordinate system; {describe_found(stop)}"
         )
         return None
     yield from _check_name(name, where, systems)
@@ -98,8 +97,8 @@ def _check_end(value: Any, place: Place, systems: Systems) -> Check[End | None]:
     # field `name` and MAY contain the field `path`."
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str):
-        end = place.steps[-1]
-        yield place.finding(_RULE, f"expected {end}, an object with the name of a coordinate system; {_found(value)}")
+        expected = f"{place.steps[-1]}, an object with the name of a coordinate system"
+        yield place.finding(_RULE, f"expected {expected}; {describe_found(value)}")
         return None
     path = value.get("path") if isinstance(value, dict) else None
     if path is not None and not isinstance(path, str):
@@ -122,10 +121,6 @@ def _check_omitted(end: Any, key: str, place: Place) -> Check[None]:
     if isinstance(end, dict) and end.get(key) is not None:
         message = f"expected no {key} in the {place.steps[-1]} of a level; found {shown(end[key])}"
         yield (place / key).finding(_RULE, message, severity="warning")
-
-
-def _found(value: Any) -> str:
-    return "it is missing" if value is MISSING else f"found {shown(value)}"
 
 
 # Rules about the connections between coordinate systems (OME-Zarr 0.6, "Graph connectedness").

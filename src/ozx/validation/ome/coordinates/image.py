@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
-from ozx.validation.nodes.expecting import expect_objects, find
-from ozx.validation.nodes.place import Check, Place
+from ozx.validation.nodes.place import Check, Place, expect_objects, find
 from ozx.validation.ome.coordinates.ends import End, Systems, check_ends, check_level_ends, check_systems
 from ozx.validation.ome.coordinates.steps import check_step
-from ozx.validation.ome.transformations import check_datasets, check_order_of_scales
+from ozx.validation.ome.levels import check_datasets, check_order_of_scales
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 

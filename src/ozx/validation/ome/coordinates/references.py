@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.coordinates.steps import Step, check_step
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
@@ -61,10 +62,7 @@ def _check_length(step: Step, image: OmeGroup, axis: int, nodes: OmeNodes) -> It
     # "For `coordinates` transformations, the length of the array along the `coordinate` dimension MUST equal `M`"; "For
     # `displacements` transformations, the length of the array along the `displacement` dimension MUST equal `N`".
     wanted = step.start if step.document["type"] == "displacements" else step.stop
-    datasets = image.ome.multiscales[0].datasets
-    path = nodes.resolve(image, datasets[0].path) if datasets and datasets[0].path else None
-    array = None if path is None else nodes.array(path)
-    shape = (array.shape or ()) if array is not None else ()
+    shape = nodes.finest_shape(image)
     if wanted is not None and axis < len(shape) and shape[axis] != wanted:
         message = f"expected vectors of {wanted} numbers; those of {shown(step.document['path'])} have {shape[axis]}"
         yield (step.place / "path").finding(_RULE, message)
@@ -79,18 +77,10 @@ def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterato
     for place, step in further_transformations(group):
         # The checks of single nodes cannot find the systems of other groups.
         known = list(check_step(step, place, _end(step, "input", own), _end(step, "output", own)))
-        counts = []
-        for key in ("input", "output"):
-            count, findings = _find_end(step, key, place, group, nodes)
-            yield from findings
-            counts.append(count)
-
-        def look(part: Step) -> Iterator[Finding]:
-            yield from _check_parameters(part, group, nodes)
-
-        yield from (
-            finding for finding in check_step(step, place, counts[0], counts[1], look=look) if finding not in known
-        )
+        start = yield from _check_end(step, "input", place, group, nodes)
+        stop = yield from _check_end(step, "output", place, group, nodes)
+        look = partial(_check_parameters, group=group, nodes=nodes)
+        yield from (finding for finding in check_step(step, place, start, stop, look=look) if finding not in known)
 
 
 def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -123,26 +113,21 @@ def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
     return None if name is None or end.get("path") is not None else own.get(name)
 
 
-def _find_end(
-    step: dict[str, Any], key: str, place: Place, group: OmeGroup, nodes: OmeNodes
-) -> tuple[int | None, list[Finding]]:
-    """Return the number of axes of an input or output.
-
-    Also return findings if the input or output names a group that does not contain the named coordinate system.
-    """
+def _check_end(step: dict[str, Any], key: str, place: Place, group: OmeGroup, nodes: OmeNodes) -> Check[int | None]:
+    """Check that a group contains the coordinate system of an input or output, and yield findings; return its axes."""
     end = as_object(step.get(key))
     name, path = as_text(end.get("name")), as_text(end.get("path"))
     if name is None or path is None:
-        return _end(step, key, system_lengths(group)), []
+        return _end(step, key, system_lengths(group))
     where = place / key / "path"
     # The `path` "Refers to the path of a multiscale image subgroup in the Zarr hierarchy."
     found = nodes.resolve(group, path)
     if found is None or not nodes.is_image(found):
-        message = f"expected an image at {shown(path)}; found none"
-        return None, [where.finding("ome/transformation-ends", message)]
+        yield where.finding("ome/transformation-ends", f"expected an image at {shown(path)}; found none")
+        return None
     image = nodes.group(found)
     if image is None:
-        return None, []
+        return None
     # The `name` "Refers to the name of a `coordinateSystem` either in the multiscale image subgroup specified by the
     # path, or within the `scene` object itself."
     lengths = system_lengths(image)
@@ -150,8 +135,9 @@ def _find_end(
         message = (
             f"{shown(name)} is not a coordinate system of {shown(path)}, which has {listed(list(lengths)) or 'none'}"
         )
-        return None, [(place / key / "name").finding("ome/transformation-ends", message)]
-    return lengths[name], []
+        yield (place / key / "name").finding("ome/transformation-ends", message)
+        return None
+    return lengths[name]
 
 
 def _check_parameters(step: Step, group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_numbers
-from ozx.validation.nodes.expecting import MISSING, expect_object, expect_objects, find
-from ozx.validation.nodes.place import Check, Place
-from ozx.validation.ome.transformations import check_vector
+from ozx.validation.nodes.place import Check, Place, describe_found, expect_object, expect_objects, find
+from ozx.validation.ome.levels import check_vector
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
@@ -115,8 +114,8 @@ def check_step(
     kind = find(document, "type")
     check = _CHECKS.get(kind) if isinstance(kind, str) else None
     if check is None:
-        found = "it is missing" if kind is MISSING else f"found {shown(kind)}"
-        yield place.finding("ome/transformations", f"expected a type out of {', '.join(_CHECKS)}; {found}")
+        message = f"expected a type out of {', '.join(_CHECKS)}; {describe_found(kind)}"
+        yield place.finding("ome/transformations", message)
         return None
     if "name" in document and not isinstance(document["name"], str):
         yield (place / "name").finding(
@@ -170,8 +169,7 @@ def _check_indices(step: dict[str, Any], key: str, place: Place, count: int | No
     """Check a list of distinct axis indexes below `count`, and yield findings; return the indexes."""
     value, where = find(step, key), place / key
     if not isinstance(value, list) or not all(type(item) is int and item >= 0 for item in value):
-        found = "it is missing" if value is MISSING else f"found {shown(value)}"
-        yield where.finding(_RULE, f"expected {key}, a list of axis indexes; {found}")
+        yield where.finding(_RULE, f"expected {key}, a list of axis indexes; {describe_found(value)}")
         return None
     wrong = [item for item in value if count is not None and item >= count]
     if wrong:

@@ -1,8 +1,11 @@
 """OME-Zarr metadata: the versions, the kinds, and what is malformed."""
 
+from itertools import product
+from string import ascii_uppercase
+
 import pytest
 
-from ozx.hierarchy.ome.model import Axis, parse_ome
+from ozx.hierarchy.ome.model import Axis, parse_ome, row_name
 
 
 def in_05(**ome):
@@ -75,3 +78,8 @@ def test_what_is_wrong_is_named(ome, problem):
 def test_ome_that_is_no_object():
     ome = parse_ome({"ome": 5}, 3)
     assert (ome.version, ome.kind, ome.problems) == (None, "other", ("ome is not an object",))
+
+
+def test_rows_are_named_as_columns_of_a_spreadsheet():
+    names = ["".join(letters) for length in (1, 2) for letters in product(ascii_uppercase, repeat=length)]
+    assert [row_name(number) for number in range(26 * 27)] == names
