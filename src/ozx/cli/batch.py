@@ -9,14 +9,14 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote as url_quote
 
 import click
 
 from ozx.cli.arguments import check_patterns, expand_patterns
 from ozx.cli.exit_codes import DONE, batch_code, code_of, exit_code
-from ozx.cli.options import connected, dask_option
+from ozx.cli.options import connected, dask_option, jobs_option, together
 from ozx.cli.output import drop_stdout, print_json, print_notes, printable, say, say_error
 from ozx.cli.progress import batch_bar
 from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_run
@@ -154,8 +154,6 @@ def counted(*statuses: str) -> Callable[[Counter[str]], str]:
 
 # Run a command on one file or many: shared code of `unpack`, `recover`, `thumbnail`, `export`, `edit`, `repack`.
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 
 @dataclass(frozen=True, slots=True)
 class Verb:
@@ -172,28 +170,24 @@ class Verb:
     writes_folders: bool = False
 
 
+_OUT_DIR_OPTION = click.option(
+    "--out-dir",
+    metavar="D",
+    type=click.Path(file_okay=False),
+    help="Write the outputs of many sources to this folder.",
+)
+
+
 def many_options(
     *, has_out_dir: bool = True, has_jobs: bool = True, has_dask: bool = True
-) -> Callable[[_Command], _Command]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options for many files to a command."""
-
-    def decorate(command: _Command) -> _Command:
-        command = log_options(command)
-        if has_dask:
-            command = dask_option(command)
-        if has_jobs:
-            kind = click.IntRange(min=1)
-            command = click.option(
-                "--jobs", metavar="N", type=kind, default=1, show_default=True, help="Number of sources at a time."
-            )(command)
-        if has_out_dir:
-            folder = click.Path(file_okay=False)
-            command = click.option(
-                "--out-dir", metavar="D", type=folder, help="Write the outputs of many sources to this folder."
-            )(command)
-        return command
-
-    return decorate
+    return together(
+        *([_OUT_DIR_OPTION] if has_out_dir else []),
+        *([jobs_option] if has_jobs else []),
+        *([dask_option] if has_dask else []),
+        log_options(),
+    )
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:

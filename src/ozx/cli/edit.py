@@ -12,7 +12,7 @@ import click
 
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import access_options, parse_metadata
+from ozx.cli.options import parse_metadata, result_options
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.image import Difference
@@ -34,9 +34,7 @@ _MOST_NODES = 3
 @click.option("--yes", is_flag=True, help="For a URL: do not ask before the file is replaced.")
 @click.option("--drop-attributes", is_flag=True, help="For a URL: drop tags and access rights that ozx cannot keep.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: Any) -> int:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb, threads_of
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.export import ExportedImageResult, ExportResult, export
@@ -37,9 +37,7 @@ from ozx.progress import Progress
 )
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Write images as a pyramidal OME-TIFF file.
 

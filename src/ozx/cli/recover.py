@@ -9,7 +9,7 @@ import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.exit_codes import DONE, WITH_LOSS
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
 from ozx.flow.repair.salvage import ArrayLoss, LostChunk
@@ -28,9 +28,7 @@ _MOST_LINES = 20
     "--keep-unproven", is_flag=True, help="Keep chunks without a checksum in damaged shards; pixels may be wrong."
 )
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Recover the intact values of a damaged or unfinished .ozx file.
 

@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb, threads_of
-from ozx.cli.options import access_options
+from ozx.cli.options import encoding_options, result_options, version_options
 from ozx.cli.output import format_bytes
 from ozx.flow.sinks.target import stem_of_archive
-from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.repack import RepackResult, repack
 from ozx.progress import Progress
 
@@ -32,20 +31,11 @@ _WORDS = {
     show_default=True,
     help="Shards: chosen per array, unchanged, none, or their shape in pixels by axis (y=4096,x=4096).",
 )
-@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis; all chunks are encoded again.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, none); all chunks are encoded again.")
-@click.option(
-    "--chunk-checksums",
-    type=click.Choice(["add", "keep", "drop"]),
-    help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
-)
+@encoding_options
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
-@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option(
-    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
-)
+@version_options
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back and compare every value.")
 @click.option(
@@ -62,9 +52,7 @@ _WORDS = {
     help="Number of threads; with --out-dir, number of concurrent sources.  "
     "[default: one thread per processor, at most 4]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.
 

@@ -9,33 +9,29 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 import ozx
+from ozx.cli.options import together
 from ozx.cli.output import say
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
 from ozx.flow.sources.location import given_output, printable_location
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 # Options that change messages and logs, but not the output files.
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 
 
-def log_options(command: _Command, *, resumes: bool = False) -> _Command:
-    """Add the options ``--log`` and ``--retry-failed`` to a command.
-
-    With `resumes`, ``--retry-failed`` implies ``--resume``.
-    """
+def log_options(*, resumes: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the options ``--log`` and ``--retry-failed``; with `resumes`, the second implies ``--resume``."""
     retry = f"Process the sources that failed according to LOG{'; implies --resume' if resumes else ''}."
-    command = click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry)(command)
-    return click.option("--log", metavar="LOG", type=click.Path(), help="Append a line of JSON for each file to LOG.")(
-        command
+    return together(
+        click.option("--log", metavar="LOG", type=click.Path(), help="Append a line of JSON for each file to LOG."),
+        click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry),
     )
 
 

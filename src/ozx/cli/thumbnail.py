@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.progress import Progress
@@ -19,9 +19,7 @@ from ozx.progress import Progress
 @click.option("--size", metavar="N", type=int, default=256, show_default=True, help="The longest side in pixels.")
 @click.option("--cache", is_flag=True, help="Write to the desktop's thumbnail folder, instead of OUT.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Make a small picture of an .ozx file or an OME-Zarr directory.
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.unpack import UnpackResult, unpack
@@ -21,9 +21,7 @@ from ozx.progress import Progress
 @click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
 @click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Turn .ozx files back into directories.
 

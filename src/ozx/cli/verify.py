@@ -11,7 +11,7 @@ import click
 from ozx.cli.arguments import expand_argument, is_zarr
 from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.exit_codes import DONE, WRONG_FILE
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, print_json, say
 from ozx.cli.progress import progress_bar
 from ozx.errors import UsageError
@@ -25,9 +25,7 @@ from ozx.progress import Progress
     "--manifest", metavar="M", type=click.Path(), help="The manifest of one FILE.  [default: FILE.manifest.json]"
 )
 @many_options(has_out_dir=False, has_dask=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Compare .ozx files, or all of a folder or log, with what was recorded when they were packed.
 
