@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote as url_quote
 
@@ -23,6 +24,7 @@ from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_
 from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.flow.batch import FileResult, run_each
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
@@ -162,10 +164,11 @@ class Verb:
     done: str  # the status of a file without error, such as ``unpacked``
     call: Callable[..., Any]  # makes an output; takes the source, the output (None: the default), progress and options
     lines: Callable[[Any], Iterable[str]]  # the lines of a result for stdout
-    notes: Callable[[Any], Iterable[str]]
-    name_output: Callable[[str], str] | None  # in ``--out-dir``; None if the file is changed where it is
+    ending: str | None  # of an output in ``--out-dir``; None if the file is changed where it is
+    notes: Callable[[Any], Iterable[str]] = attrgetter("notes")
     code: Callable[[Any], int] = lambda _: DONE
     needs_output: bool = False  # of a single source
+    has_threads: bool = False  # `call` takes ``jobs``
     writes_urls: bool = True
     writes_folders: bool = False
 
@@ -190,24 +193,14 @@ def many_options(
     )
 
 
-def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Add ``threads``, the number of threads for each source, to the options, and return them.
-
-    For one source, ``--jobs`` is this number. For many, ``--jobs`` is the number of concurrent sources; if it is above
-    1, each source has one thread.
-    """
-    is_many = options["out_dir"] is not None or options["retry_failed"] is not None
-    jobs = options["jobs"] or 1
-    return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}
-
-
 def run_verb(
     verb: Verb,
     arguments: Sequence[str],
     *,
     out_dir: str | None = None,
-    jobs: int = 1,
+    jobs: int | None = 1,
     dask: str | None = None,
+    no_sync: bool | None = None,
     log: str | None,
     retry_failed: str | None,
     quiet: bool = False,
@@ -217,14 +210,19 @@ def run_verb(
     """Run a command on all its sources, and return the exit code.
 
     Without ``--out-dir`` the arguments are one source and perhaps its output; a verb that changes files where they are
-    takes any number of sources.
+    takes any number of sources. ``--jobs`` is the number of sources at a time, or of the threads for a single source.
     """
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
-    is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)
+    is_many = out_dir is not None or retry_failed is not None or (verb.ending is None and len(given) > 1)
     sources, out = (given, None) if is_many else _one(verb, given)
     sum_up = counted(verb.done, "failed")
     is_told: dict[str, Any] = {"log": log, "quiet": quiet, "as_json": as_json}
     sources = expand_patterns(sources, is_one=not is_many)
+    if verb.has_threads:
+        share = 1 if (jobs or 1) > 1 else None  # of several sources at a time, each has one thread
+        options["jobs"] = share if is_many else jobs
+    if no_sync is not None:
+        options["sync"] = not no_sync
     with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def report(result: FileResult) -> None:
@@ -235,9 +233,11 @@ def run_verb(
         if not is_many:
             if executor is not None:
                 options |= _inside_one_file(verb, executor)
-            result = verb.call(sources[0], out, batch.progress, **options)
+            result = verb.call(sources[0], out, progress=batch.progress, **options)
             report(FileResult(sources[0], os.fspath(result.path), verb.done, result))
-            return _print_one(result, verb, as_json=as_json)
+            if as_json:
+                print_json(result.to_dict())
+            return verb.code(result)
         pairs = _pairs(verb, sources, out_dir)
         if executor is not None:
             _check_targets(verb, [target for _, target in pairs])
@@ -245,7 +245,7 @@ def run_verb(
             partial(_call, verb.call, options),
             pairs,
             done=verb.done,
-            jobs=jobs,
+            jobs=jobs or 1,
             progress=batch.progress,
             on_result=report,
             executor=executor,
@@ -257,15 +257,9 @@ def run_verb(
     return batch_code(each.error for each in results) or max(codes, default=DONE)
 
 
-def _print_one(result: Any, verb: Verb, *, as_json: bool) -> int:
-    if as_json:
-        print_json(result.to_dict())
-    return verb.code(result)
-
-
 def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
     """Return a list with the single source, and the output of this source."""
-    least, most = (2, 2) if verb.needs_output else (1, 1 if verb.name_output is None else 2)
+    least, most = (2, 2) if verb.needs_output else (1, 1 if verb.ending is None else 2)
     if not least <= len(given) <= most:
         context = click.get_current_context()
         if len(given) < least:
@@ -274,8 +268,8 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
             f"expected one source and its output; got {len(given)} arguments",
             hint="Give --out-dir D to get one output for each source.",
         )
-    if len(given) == 2 and verb.name_output is not None:
-        _check_is_no_source(verb.name_output(given[0]), *given)
+    if len(given) == 2 and verb.ending is not None:
+        _check_is_no_source(verb.ending, *given)
         if not verb.writes_folders:
             _check_is_no_folder(given[1])
     return given[:1], given[1] if len(given) == 2 else None
@@ -283,7 +277,7 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
 
 def _check_is_no_source(usual: str, source: str, out: str) -> None:
     """Raise an error if the output is an existing file of the source's kind, and this command writes another kind."""
-    kind, wanted = (os.path.splitext(name.lower())[1] for name in (source, usual))
+    kind, wanted = (os.path.splitext(name.lower())[1] for name in (source, f"name{usual}"))
     if kind == os.path.splitext(out.lower())[1] != wanted and os.path.isfile(out):
         raise UsageError(
             f"expected one source and its output; got two {kind} files, {source} and {out}",
@@ -309,18 +303,16 @@ def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
 
 def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[str, str]]:
     """Return each source with its output path; create the output folder."""
-    if verb.name_output is None:
+    if verb.ending is None:
         return [(source, source) for source in sources]
-    folder = None if out_dir is None else given_output(out_dir, remote=verb.writes_urls)
-    if folder is not None and Location(folder).is_remote:
-        return [(source, f"{folder.rstrip('/')}/{url_quote(verb.name_output(source))}") for source in sources]
-    if folder is not None:
-        os.makedirs(folder, exist_ok=True)
-    folders = [os.path.dirname(source) if folder is None else folder for source in sources]
-    return [
-        (source, os.path.join(folder, verb.name_output(source)))
-        for folder, source in zip(folders, sources, strict=True)
-    ]
+    named = [(source, f"{stem_of_archive(source)}{verb.ending}") for source in sources]
+    if out_dir is None:
+        return [(source, os.path.join(os.path.dirname(source), name)) for source, name in named]
+    folder = given_output(out_dir, remote=verb.writes_urls)
+    if Location(folder).is_remote:
+        return [(source, f"{folder.rstrip('/')}/{url_quote(name)}") for source, name in named]
+    os.makedirs(folder, exist_ok=True)
+    return [(source, os.path.join(folder, name)) for source, name in named]
 
 
 def _check_targets(verb: Verb, targets: list[str]) -> None:
@@ -333,4 +325,4 @@ def _check_targets(verb: Verb, targets: list[str]) -> None:
 
 
 def _call(call: Callable[..., Any], options: dict[str, Any], source: str, target: str, progress: Progress) -> Any:
-    return call(source, target, progress, **options)
+    return call(source, target, progress=progress, **options)

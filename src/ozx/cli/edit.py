@@ -35,7 +35,7 @@ _MOST_NODES = 3
 @click.option("--drop-attributes", is_flag=True, help="For a URL: drop tags and access rights that ozx cannot keep.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @result_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: Any) -> int:
+def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects
@@ -67,7 +67,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
 
     verb = replace(_VERB, lines=lambda result: _result_lines(result, is_shown=result.path in asked))
     confirm = None if yes else ask
-    return run_verb(verb, arguments, **parse_metadata(options), sync=not no_sync, confirm=confirm)
+    return run_verb(verb, arguments, **parse_metadata(options), confirm=confirm)
 
 
 def _check_is_no_output(arguments: tuple[str, ...]) -> None:
@@ -84,7 +84,7 @@ def _check_is_no_output(arguments: tuple[str, ...]) -> None:
             )
 
 
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> EditResult:
+def _call(source: str, out: str | None, *, progress: Progress, **options: Any) -> EditResult:
     del out, progress  # a file is edited where it is, and its pixels are not touched
     return edit(source, **options)
 
@@ -159,4 +159,4 @@ def _value(value: float | str | None) -> str:
     return one_line(value) if isinstance(value, str) else f"{value:.10g}"
 
 
-_VERB = Verb("edited", _call, _result_lines, lambda result: result.notes, None)
+_VERB = Verb("edited", _call, _result_lines, None)

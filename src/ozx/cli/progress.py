@@ -17,27 +17,19 @@ if TYPE_CHECKING:
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress]:
     """Yield a progress bar on stderr if stderr is a terminal; else a progress without output."""
-    if quiet or not _is_terminal():
-        yield NO_PROGRESS
-        return
-    from ozx.cli.progress_bars import RichProgress  # noqa: PLC0415 (rich is heavy, and most runs have no terminal)
-
-    with RichProgress() as progress:
-        yield progress
+    with batch_bar(1, quiet=quiet) as bar:
+        yield bar or NO_PROGRESS
 
 
 @contextmanager
 def batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchProgress | None]:
     """Yield a progress bar for this number of files if stderr is a terminal; else None."""
-    if quiet or not _is_terminal():
+    # A terminal that is called dumb cannot delete a line.
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
-    from ozx.cli.progress_bars import RichBatchProgress, RichProgress  # noqa: PLC0415 (as above)
+    # rich is heavy, and most runs have no terminal.
+    from ozx.cli.progress_bars import RichBatchProgress, RichProgress  # noqa: PLC0415
 
     with RichProgress() if files == 1 else RichBatchProgress(files) as bar:
         yield bar
-
-
-def _is_terminal() -> bool:
-    """Return whether stderr is a terminal that supports deleting a line."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

@@ -6,12 +6,10 @@ from typing import Any
 
 import click
 
-from ozx.cli.batch import Verb, many_options, run_verb, threads_of
+from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.options import encoding_options, result_options, version_options
 from ozx.cli.output import format_bytes
-from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.repack import RepackResult, repack
-from ozx.progress import Progress
 
 _WORDS = {
     "copied": "as stored",
@@ -53,7 +51,7 @@ _WORDS = {
     "[default: one thread per processor, at most 4]",
 )
 @result_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.
 
     SOURCE is a directory, an .ozx or .zip file, or a URL, with OME-Zarr 0.4, 0.5 or 0.6. OUT is an .ozx file, or a
@@ -68,11 +66,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
       ozx repack old/*.zarr --out-dir new
       ozx repack cells.ozx small.ozx --codec blosc-zstd:9 --shards auto
     """
-    return run_verb(_VERB, arguments, **threads_of(options), sync=not no_sync)
-
-
-def _call(source: str, out: str, progress: Progress, *, threads: int | None, **options: Any) -> RepackResult:
-    return repack(source, out, **options, jobs=threads, progress=progress)
+    return run_verb(_VERB, arguments, **options)
 
 
 def _notes(result: RepackResult) -> list[str]:
@@ -87,12 +81,4 @@ def _lines(result: RepackResult) -> list[str]:
     return [f"{result.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb(
-    "repacked",
-    _call,
-    _lines,
-    _notes,
-    lambda source: f"{stem_of_archive(source)}.ozx",
-    needs_output=True,
-    writes_folders=True,
-)
+_VERB = Verb("repacked", repack, _lines, ".ozx", _notes, needs_output=True, has_threads=True, writes_folders=True)

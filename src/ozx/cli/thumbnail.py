@@ -8,7 +8,6 @@ import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.options import result_options
-from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.progress import Progress
 
@@ -40,7 +39,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     return run_verb(_VERB, arguments, **options)
 
 
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> ThumbnailResult:
+def _call(source: str, out: str | None, *, progress: Progress, **options: Any) -> ThumbnailResult:
     del progress  # a thumbnail takes a moment
     return thumbnail(source, out, **options)
 
@@ -49,4 +48,4 @@ def _lines(result: ThumbnailResult) -> list[str]:
     return [f"{result.path}  {result.width} × {result.height} pixels"]
 
 
-_VERB = Verb("made", _call, _lines, lambda result: result.notes, lambda source: f"{stem_of_archive(source)}.png")
+_VERB = Verb("made", _call, _lines, ".png")

@@ -74,7 +74,7 @@ def _print_fixity(compare: Callable[..., FixityResult], path: str, options: dict
     return DONE if result else WRONG_FILE
 
 
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> VerifyResult:
+def _call(source: str, out: str | None, *, progress: Progress, **options: Any) -> VerifyResult:
     del out  # nothing is written
     return verify(source, **options, progress=progress)
 
@@ -87,4 +87,4 @@ def _lines(result: VerifyResult) -> list[str]:
     return [f"{result.path}  {'; '.join(parts)}"]
 
 
-_VERB = Verb("verified", _call, _lines, lambda _: (), None)
+_VERB = Verb("verified", _call, _lines, None, lambda _: ())
