@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.desktop.association import linux, macos, windows
-from ozx.desktop.association.changes import Action, Changes, is_in_place
 from ozx.desktop.association.launching import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
-from ozx.desktop.association.steps import Own, Step
+from ozx.desktop.association.steps import Action, Changes, Own, Step
 from ozx.errors import UsageError, resource_errors
 from ozx.hierarchy.json.reading import plain_json
 
@@ -144,7 +143,10 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     steps = desktop.plan(chosen, ozx, name)
     changes = Changes(user_registry(), is_dry=dry_run)
     changes.remove_old(desktop.own)
-    if not is_in_place(steps, changes.registry) or desktop.status().notes:
+    planned = Changes(changes.registry, is_dry=True)
+    planned.apply(steps)
+    # Programs run each time, so they do not count, unless something is wrong.
+    if any(action.what != "run" for action in planned.actions) or desktop.status().notes:
         changes.apply(steps)
     notes = desktop.notes(chosen, ozx)
     if not dry_run:
