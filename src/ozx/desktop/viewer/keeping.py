@@ -11,6 +11,7 @@ from typing import Any
 
 import zarr
 
+from ozx.desktop.viewer.loopback import file_tag
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Location
@@ -89,10 +90,7 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
 
 def file_identity(location: Location) -> str:
     """Return a text that changes whenever a local file changes; empty for a URL or a directory."""
-    if location.is_remote or os.path.isdir(location.path):
-        return ""
-    status = os.stat(location.path)
-    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+    return "" if location.is_remote or os.path.isdir(location.path) else file_tag(location.path)
 
 
 def _text(value: Any) -> str:
