@@ -68,13 +68,7 @@ def _refuse_list_item(argument: str) -> None:
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:
-    """Return whether an argument names an output file, judged by its extension.
-
-    Examples
-    --------
-    >>> names_output("cells.ozx", (".ozx", ".zip")), names_output("cells.ome.zarr", (".ozx", ".zip"))
-    (True, False)
-    """
+    """Return whether an argument names an output file, judged by its extension."""
     return argument.lower().endswith(endings) and not os.path.isdir(argument)
 
 

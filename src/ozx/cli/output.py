@@ -81,26 +81,14 @@ def say_error(message: str, rule: str | None = None, hint: str | None = None) ->
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with control characters escaped, so that names in files cannot control the terminal.
-
-    Examples
-    --------
-    >>> printable("0/\x1b[2J")
-    '0/\\x1b[2J'
-    """
+    """Return `text` with control characters escaped, so that names in files cannot control the terminal."""
     return _CONTROL.sub(
         lambda match: match[0] if match[0] in "\n\t" else match[0].encode("unicode_escape").decode(), text
     )
 
 
 def one_line(text: str) -> str:
-    r"""Return `text` with every control character escaped, including line ends.
-
-    Examples
-    --------
-    >>> one_line("a\nb")
-    'a\\nb'
-    """
+    """Return `text` with every control character escaped, including line ends."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

@@ -53,7 +53,7 @@ class RunLogger:
 
     def add(self, result: Any, code: int) -> None:
         """Append a line for a result, with its exit code."""
-        output = getattr(result, "path", None) if self._verb != "verify" else None  # which writes nothing
+        output = result.path if self._verb not in ("validate", "verify") else None  # which write nothing
         self._append(
             result.source,
             output=None if output is None else _absolute(output),

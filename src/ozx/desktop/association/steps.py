@@ -81,24 +81,16 @@ class Own:
 
 # Make the changes one by one, and list them; in a dry run, only list them.
 
+# Write, change or delete a file or folder, run a program, set or unset a value of the registry.
 What = Literal["write", "change", "delete", "run", "set", "unset"]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One change, made or planned.
-
-    Attributes
-    ----------
-    what
-        ``write``, ``change`` or ``delete`` a file or folder, ``run`` a program, ``set`` or ``unset`` a value of the
-        registry.
-    target
-        The file, the folder, the program with its arguments, or the value's key and name.
-    """
+    """One change, made or planned."""
 
     what: What
-    target: str
+    target: str  # the file, the folder, the program with its arguments, or the value's key and name
 
 
 @dataclass(slots=True)

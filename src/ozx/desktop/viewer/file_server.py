@@ -63,14 +63,7 @@ _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
 class ServedArchive:
-    """An archive that is served as a file with ranges, and as separate values; `node` is the part that was asked for.
-
-    Examples
-    --------
-    >>> served = ServedArchive("cells.ozx")
-    >>> served.answer_value("zarr.json", Request("GET", "", headers={"range": "bytes=0-0"})).headers["Content-Range"]
-    'bytes 0-0/2880'
-    """
+    """An archive that is served as a file with ranges, and as separate values; `node` is what the user has named."""
 
     def __init__(self, path: str, node: str = "") -> None:
         self.node = node

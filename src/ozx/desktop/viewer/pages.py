@@ -55,14 +55,6 @@ class Gate:
 
     The browser starts with an address that every user of this computer can see in the list of processes. This address
     leads to the page once and is worthless afterwards.
-
-    Examples
-    --------
-    >>> gate = Gate()
-    >>> gate.enter(Request("GET", gate.page_path + "api/file"))
-    'api/file'
-    >>> gate.enter(Request("GET", gate.start_path)).status, gate.enter(Request("GET", gate.start_path)).status
-    (<HTTPStatus.FOUND: 302>, <HTTPStatus.NOT_FOUND: 404>)
     """
 
     def __init__(self) -> None:
