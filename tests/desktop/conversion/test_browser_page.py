@@ -37,7 +37,7 @@ class Page:
 def browser(monkeypatch):
     """A list of the opened addresses; closing is noticed at once."""
     opened = []
-    monkeypatch.setattr(convert, "has_screen", lambda _: False)  # for zenity
+    monkeypatch.setattr(convert, "has_screen", lambda: False)  # for zenity
     monkeypatch.setattr(convert, "open_window", lambda url: opened.append(url) or True)
     monkeypatch.setattr(convert, "_GRACE", 0.1)
     monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.1)

@@ -18,7 +18,7 @@ VISIBLE = "return [...document.querySelectorAll('button')].filter(b => b.offsetP
 @pytest.fixture
 def window(browser, monkeypatch):
     """A conversion whose page the browser shows."""
-    monkeypatch.setattr(convert, "has_screen", lambda _: False)  # for zenity
+    monkeypatch.setattr(convert, "has_screen", lambda: False)  # for zenity
     monkeypatch.setattr(convert, "open_window", lambda url: browser.open(url) is None)
     monkeypatch.setattr(convert, "_GRACE", 0.2)
     monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.2)

@@ -175,7 +175,7 @@ class _PageWindow(ProgressWindow):
 @contextmanager
 def open_progress_window() -> Iterator[ProgressWindow]:
     """Yield a new progress window, and close it at the end of the ``with`` block."""
-    if sys.platform not in ("win32", "darwin") and has_screen(sys.platform) and shutil.which("zenity") is not None:
+    if sys.platform not in ("win32", "darwin") and has_screen() and shutil.which("zenity") is not None:
         with closing(_ZenityWindow()) as window:
             yield window
         return
