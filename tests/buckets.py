@@ -62,7 +62,7 @@ def s3_endpoint():
         pytest.importorskip(package, reason=f"{package} is not installed")
     if importlib.util.find_spec("moto") is None:
         with reference_s3.serving(has_buckets=True) as server:
-            yield server.endpoint
+            yield server.url
         return
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
 

@@ -12,9 +12,10 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from servers import LoopbackServer, running
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,10 @@ class Fault:
     Attributes
     ----------
     kind
-        ``status``, ``drop`` (the connection ends before the answer), ``reset`` (with RST), ``lose`` (the server gets
-        the request, and its answer is lost), ``truncate``, ``stall``, ``slow`` or ``change`` (of the object).
+        ``status`` (the answer is a `code`), ``drop`` (the connection ends before the answer), ``reset`` (with RST),
+        ``lose`` (the server gets the request, and its answer is lost), ``truncate`` (the connection ends `after` bytes
+        of the body), ``stall`` (nothing comes for `seconds` before it ends), ``slow`` (the body comes in ten pieces,
+        over `seconds`) or ``change`` (the answer has other `headers`).
     """
 
     kind: str
@@ -36,43 +39,12 @@ class Fault:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def status(cls, code: int, retry_after: str | None = None) -> Fault:
-        return cls("status", code=code, retry_after=retry_after)
-
-    @classmethod
-    def drop(cls) -> Fault:
-        return cls("drop")
-
-    @classmethod
-    def reset(cls) -> Fault:
-        return cls("reset")
-
-    @classmethod
-    def lose(cls) -> Fault:
-        return cls("lose")
-
-    @classmethod
-    def truncate(cls, after: int) -> Fault:
-        """Send `after` bytes of the body, then end the connection."""
-        return cls("truncate", after=after)
-
-    @classmethod
-    def stall(cls, seconds: float, after: int = 0) -> Fault:
-        """Send `after` bytes of the body, then nothing for `seconds`, then end the connection."""
-        return cls("stall", seconds=seconds, after=after)
-
-    @classmethod
-    def slow(cls, seconds: float) -> Fault:
-        """Send the body in ten pieces, over `seconds`."""
-        return cls("slow", seconds=seconds)
-
-    @classmethod
     def change(cls, **headers: str) -> Fault:
         """Answer with other headers: ``ETag="…"``, ``Last_Modified="…"``."""
         return cls("change", headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()))
 
 
-class FaultProxy(http.server.ThreadingHTTPServer):
+class FaultProxy(LoopbackServer):
     """A proxy that passes requests to `target`.
 
     Attributes
@@ -90,11 +62,8 @@ class FaultProxy(http.server.ThreadingHTTPServer):
         Seconds before every answer.
     """
 
-    daemon_threads = True
-    request_queue_size = 512
-
     def __init__(self, target: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         parts = urlsplit(target)
         self.target = parts.hostname, parts.port
         self.faults: list[Fault] = []
@@ -104,10 +73,6 @@ class FaultProxy(http.server.ThreadingHTTPServer):
         self.delay = 0.0
         self.most = self.present = 0
         self.lock = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
     def begin(self, method: str, path: str, span: str | None) -> Fault | None:
         with self.lock:
@@ -120,9 +85,6 @@ class FaultProxy(http.server.ThreadingHTTPServer):
     def end(self) -> None:
         with self.lock:
             self.present -= 1
-
-    def handle_error(self, request, client_address):
-        pass  # the client has closed the connection
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -140,17 +102,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         finally:
             self._end_waiting()
 
-    def do_HEAD(self):
-        self.do_GET()
-
-    def do_PUT(self):
-        self.do_GET()
-
-    def do_POST(self):
-        self.do_GET()
-
-    def do_DELETE(self):
-        self.do_GET()
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 (names that the standard library looks for)
 
     def _act(self, fault: Fault) -> None:
         time.sleep(self.server.delay)
@@ -236,15 +188,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 _OF_CONNECTION = ("connection", "transfer-encoding", "content-length", "expect", "accept-encoding")
 
 
-@contextmanager
 def proxying(target: str):
     """Run a proxy in front of a server during the ``with`` block."""
-    proxy = FaultProxy(target)
-    thread = threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield proxy
-    finally:
-        proxy.shutdown()
-        proxy.server_close()
-        thread.join()
+    return running(FaultProxy(target))

@@ -14,12 +14,13 @@ import socket
 import threading
 import time
 import uuid
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
+
+from servers import LoopbackServer, asked_range, running
 
 _BLOCK = 1 << 20
 _LEAST_PART = 5 << 20
@@ -77,7 +78,7 @@ class Object:
         return found
 
 
-class Server(http.server.ThreadingHTTPServer):
+class Server(LoopbackServer):
     """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3.
 
     Attributes
@@ -100,10 +101,8 @@ class Server(http.server.ThreadingHTTPServer):
         Called with the name of each call before it is answered.
     """
 
-    daemon_threads = True
-
     def __init__(self, *, has_buckets: bool = False) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.buckets: set[str] | None = set() if has_buckets else None
         self.objects: dict[str, Object] = {}
         self.uploads: dict[str, dict] = {}
@@ -116,10 +115,6 @@ class Server(http.server.ThreadingHTTPServer):
         self.before = lambda call: None
         self.lock = threading.Lock()
 
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
     def put_file(self, key: str, path, **headers: str) -> None:
         path = os.fspath(path)
         kept = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -131,21 +126,9 @@ class Server(http.server.ThreadingHTTPServer):
     def get(self, key: str) -> bytes:
         return b"".join(block for run in self.objects[key].runs for block in run.blocks())
 
-    def handle_error(self, request, client_address):
-        pass  # the client has closed the connection
 
-
-@contextmanager
 def serving(*, has_buckets: bool = False):
-    server = Server(has_buckets=has_buckets)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return running(Server(has_buckets=has_buckets))
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -333,17 +316,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._xml("ListBucketResult", f"{head}<IsTruncated>{str(more).lower()}</IsTruncated>{token}{''.join(items)}")
 
     def _get(self, found: Object) -> None:
-        match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        start, stop = 0, found.size
-        if match:
-            first, last = match.groups()
-            start = int(first) if first else max(0, found.size - int(last))
-            stop = min(found.size, int(last) + 1) if first and last else found.size
-            if start >= stop:
-                self._fail(416, "InvalidRange")
-                return
-        self.send_response(206 if match else 200)
-        if match:
+        wanted = self.headers.get("Range")
+        start, stop = asked_range(wanted, found.size) if wanted else (0, found.size)
+        if wanted and start >= stop:
+            self._fail(416, "InvalidRange")
+            return
+        self.send_response(206 if wanted else 200)
+        if wanted:
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{found.size}")
         for name, value in {"ETag": found.tag, "Last-Modified": found.modified, **found.headers}.items():
             self.send_header(name, value)

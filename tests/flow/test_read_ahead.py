@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 from hierarchies import FIXTURES
-from range_server import serving
+from servers import serving
 
 import ozx
 from ozx.archive.reader import ArchiveReader

@@ -10,7 +10,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
-from range_server import serving
+from servers import serving
 
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError, UnsupportedError
