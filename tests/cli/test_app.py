@@ -40,10 +40,13 @@ def test_a_way_out_comes_before_its_rule(capsys):
     )
 
 
-@pytest.mark.parametrize("command", ["info", "ls", "cat"])
-def test_help_says_which_commands_read_urls(capsys, command):
-    assert run([command, "--help"]) == 0
-    assert "FILE may be a URL" in " ".join(capsys.readouterr().out.split())
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_examples(capsys, name):
+    assert run([name, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"ozx {name}" in told.partition("Examples:")[2]
+    assert run([name, "-h"]) == 0
+    assert capsys.readouterr().out == told
 
 
 def test_every_rule_that_errors_name_can_be_explained():

@@ -1,8 +1,6 @@
 """`ozx edit` as a user meets it."""
 
 import json
-import subprocess
-import sys
 
 import jsonschema
 import numpy as np
@@ -179,19 +177,3 @@ def test_an_output_is_refused_before_the_file_changes(cells, capsys):
     code, _, err = call(capsys, cells, f"{cells}.new.ozx", "--name", "New")
     assert (code, "new.ozx does not exist\nhint: ozx edit changes each FILE itself and has no OUT." in err) == (2, True)
     assert cells.read_bytes() == old
-
-
-def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
-    (tmp_path / "a.ozx").write_bytes(b"nothing")
-    assert call(capsys, tmp_path / "a.ozx", "--name", "N")[0] == 1
-    assert call(capsys, tmp_path / "b.ozx", "--name", "N")[0] == 4
-    assert call(capsys, FIXTURES / "image.ome.zarr", "--name", "N")[0] == 2
-
-
-def test_a_dry_run_loads_neither_zarr_nor_numpy(cells):
-    code = (
-        "import sys; from ozx.cli.app import run; run(sys.argv[1:]);"
-        "sys.exit(sorted({'zarr', 'numpy', 'rich', 'pydantic'} & set(sys.modules)) or 0)"
-    )
-    arguments = ["edit", str(cells), "--pixel-size", "x=0.65", "--dry-run"]
-    subprocess.run([sys.executable, "-c", code, *arguments], check=True, stdout=subprocess.DEVNULL)
