@@ -22,12 +22,12 @@ class Bucket:
         The server.
     """
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, name: str | None = None) -> None:
         import boto3  # noqa: PLC0415 - may be absent
         from botocore.config import Config  # noqa: PLC0415
 
         self.endpoint = endpoint
-        self.name = f"b-{uuid.uuid4().hex[:12]}"
+        self.name = name or f"b-{uuid.uuid4().hex[:12]}"
         self.url = f"s3://{self.name}"
         self.client = boto3.client(
             "s3",

@@ -73,7 +73,7 @@ COMMAND_LINES = {
     **{(name, "out_dir"): [[SOURCES.get(name, "missing.ozx"), "--out-dir", "URL"]] for name in MANY},
     **{(name, "log"): [[SOURCES.get(name, "missing.ozx"), "x.ozx", "--log", "URL"]] for name in MANY},
     **{(name, "log"): [["missing.ozx", "--log", "URL"]] for name in ("validate", "verify", "edit")},
-    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "--out-dir", "URL", "--verify"]],
+    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "--out-dir", "URL", "--remove-source"]],
     ("import", "arguments"): [["missing.tif", "URL"], ["missing.tif", "b.tif", "URL"]],
     ("validate", "report"): [["missing.ozx", "--report", "URL"]],
     ("unpack", "arguments"): [["missing.ozx", "URL"]],
