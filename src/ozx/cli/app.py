@@ -181,10 +181,7 @@ def check_values(command: click.Command, words: Sequence[str]) -> None:
 
 
 def _check_repeated(known: Mapping[str, click.Option], words: Sequence[str]) -> None:
-    """Raise an error if an option that takes a comma-separated list is given twice.
-
-    click would ignore the first of the two lists.
-    """
+    """Raise an error if an option of a comma-separated list is given twice: click would ignore the first list."""
     seen: set[str] = set()
     for word in itertools.takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
@@ -226,8 +223,6 @@ def _stdout_errors() -> Iterator[None]:
 
     click would exit with 1, and Python would complain again at its exit. Other errors of standard output get a message
     that names standard output.
-
-    `ResourceError`: Standard output cannot be written, for example because its disk is full.
     """
     try:
         yield

@@ -79,10 +79,7 @@ def is_zarr(argument: str) -> bool:
 
 
 def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
-    """Raise an error if the last argument is a folder for outputs.
-
-    Do not call this function if the last argument is a source.
-    """
+    """Raise an error if the last argument, which is no source, is a folder for outputs."""
     *others, last = arguments
     if out_dir is not None:
         return

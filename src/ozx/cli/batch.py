@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as url_quote
 
 import click
@@ -31,22 +31,8 @@ from ozx.quoting import quote
 
 if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichBatchProgress, RichProgress
-
-
-class BatchResult(Protocol):
-    """The attributes of a file's result that a batch report needs."""
-
-    @property
-    def source(self) -> str:
-        """The file or directory that was read."""
-
-    @property
-    def status(self) -> str:
-        """A word such as ``packed``; ``failed`` if there is an `error`."""
-
-    @property
-    def error(self) -> dict[str, str | None] | None:
-        """The error, as `ozx.flow.batch.describe_failure` returns it."""
+    from ozx.operations.import_result import ImportResult
+    from ozx.operations.pack_one import PackResult
 
 
 class Batch:
@@ -74,7 +60,12 @@ class Batch:
         self._failure: OSError | None = None
 
     def add(
-        self, result: BatchResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, code: int = DONE
+        self,
+        result: FileResult | ImportResult | PackResult,
+        notes: Iterable[str],
+        lines: Callable[[], Iterable[str]],
+        *,
+        code: int = DONE,
     ) -> None:
         """Print the lines about a completed file, and append its line to the log.
 

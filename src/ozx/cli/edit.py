@@ -71,10 +71,7 @@ def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
 
 
 def _check_is_no_output(arguments: tuple[str, ...]) -> None:
-    """Raise an error if two arguments are given, the first is a file, and the second does not exist.
-
-    For other commands, the second argument would be the output; `ozx edit` has no output.
-    """
+    """Raise an error for a file and a missing one: the second would be the output of other commands."""
     if len(arguments) == 2 and os.path.isfile(arguments[0]):
         last = arguments[1]
         if "://" not in last and not os.path.lexists(last):

@@ -177,10 +177,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
 
 
 def _check_source(source: str, out: str) -> None:
-    """Raise an error if the source is a folder.
-
-    If `out` is not the name of an .ozx file, the hint suggests `out` as the folder for the outputs.
-    """
+    """Raise an error if the source is a folder; the hint names `out` for the outputs unless it is an .ozx file."""
     if os.path.isdir(source):
         try:
             check_is_tiff_file(source)

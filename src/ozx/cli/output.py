@@ -55,10 +55,7 @@ def to_json(answer: object, indent: int | None = None) -> str:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Write a message to stderr; omit the middle of a message longer than one screen.
-
-    Errors of stderr are ignored.
-    """
+    """Write a message to stderr, whose errors are ignored; omit the middle of one that is longer than a screen."""
     if not quiet:
         with suppress(OSError):
             click.echo(shortened(printable(text)), err=True)

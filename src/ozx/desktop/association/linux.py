@@ -86,10 +86,7 @@ def find_places(environment: Mapping[str, str], home: str) -> Places:
 def plan(
     places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], converter: tuple[str, ...], *, name: str
 ) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer`, shown as `name`, and make `ozx` draw thumbnails.
-
-    The menus of file managers run `converter`.
-    """
+    """Return the steps by which a double-click runs `viewer`, called `name`, a thumbnail `ozx`, a menu `converter`."""
     return (
         WriteFile(_package(places), _MIME_PACKAGE.encode()),
         *(WriteFile(path, picture) for path, picture in _icons(places).items()),

@@ -35,10 +35,7 @@ class Keeper:
         self.identity = file_identity(location)
 
     def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
-        """Return whether the user can save the colours of a picture.
-
-        The picture must be no label image, and its file must be a local file that can be edited and replaced.
-        """
+        """Return whether a picture is no label image, and its file a local one that can be edited and replaced."""
         path = self._location.path
         # Windows replaces no file that is open.
         if self._location.is_remote or os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
@@ -52,10 +49,7 @@ class Keeper:
         return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 
     def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
-        """Edit the images at or below `path`; return the result, and the new root group (None if nothing changed).
-
-        Only one call may run at a time.
-        """
+        """Edit images at or below `path`, one call at a time; return the result, and the new root if there is one."""
         if file_identity(self._location) != self.identity:
             raise ResourceError(
                 "the file has changed since it was opened; nothing is written",

@@ -26,10 +26,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """A server of the viewer page and its data at a secret path.
-
-    With a `keeper`, the page may write its colours into the file.
-    """
+    """A server of the viewer page and its data at a secret path; with a `keeper`, the page may write its colours."""
 
     def __init__(self, group: zarr.Group, name: str, identity: str, keeper: Keeper | None = None) -> None:
         self.pictures = Pictures(group)
