@@ -20,7 +20,7 @@ import click
 
 import ozx
 from ozx.cli.exit_codes import DONE, INTERRUPTED, WRONG_USAGE, exit_code
-from ozx.cli.output import drop_stdout, report_error, say, say_error
+from ozx.cli.output import drop_stdout, say, say_error
 from ozx.errors import OzxWarning, ResourceError, UsageError, resource_error
 from ozx.faults import as_error
 from ozx.quoting import quote
@@ -339,7 +339,7 @@ def run(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (anything else is a fault of ozx, and reported as one)
         failure = as_error(error)
-        report_error(failure)
+        say_error(str(failure), failure.rule, failure.hint)
         return exit_code(failure)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -19,7 +20,6 @@ from ozx.cli.arguments import check_patterns, expand_patterns
 from ozx.cli.exit_codes import DONE, batch_code, code_of, exit_code
 from ozx.cli.options import connected, dask_option, jobs_option, together
 from ozx.cli.output import drop_stdout, print_json, print_notes, printable, say, say_error
-from ozx.cli.progress import batch_bar
 from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_run
 from ozx.errors import UsageError
 from ozx.faults import as_error
@@ -33,6 +33,27 @@ if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichBatchProgress, RichProgress
     from ozx.operations.import_result import ImportResult
     from ozx.operations.pack_one import PackResult
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Progress]:
+    """Yield a progress bar on stderr if stderr is a terminal; else a progress without output."""
+    with _batch_bar(1, quiet=quiet) as bar:
+        yield bar or NO_PROGRESS
+
+
+@contextmanager
+def _batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchProgress | None]:
+    """Yield a progress bar for this number of files if stderr is a terminal; else None."""
+    # A terminal that is called dumb cannot delete a line.
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    # rich is heavy, and most runs have no terminal.
+    from ozx.cli.progress_bars import RichBatchProgress, RichProgress  # noqa: PLC0415
+
+    with RichProgress() if files == 1 else RichBatchProgress(files) as bar:
+        yield bar
 
 
 class Batch:
@@ -115,7 +136,7 @@ def following(
     """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt."""
     if click.get_current_context().params.get("retry_failed") is None:
         check_patterns(sources)
-    with logging_run(log) as logger, batch_bar(len(sources), quiet=quiet or as_json) as bar:
+    with logging_run(log) as logger, _batch_bar(len(sources), quiet=quiet or as_json) as bar:
         batch = Batch(len(sources), bar, logger, quiet=quiet, as_json=as_json)
         try:
             yield batch

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from ozx.cli.arguments import expand_argument
+from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
 from ozx.cli.options import result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
-from ozx.cli.progress import progress_bar
 from ozx.operations.extract import ExtractedImage, ExtractResult, extract
 
 

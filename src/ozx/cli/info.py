@@ -11,7 +11,7 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.options import access_options
-from ozx.cli.output import format_bytes, one_line, print_json, report_error
+from ozx.cli.output import format_bytes, one_line, print_json, say_error
 from ozx.errors import OzxError
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.entry_order import component_order
@@ -385,7 +385,7 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
                 click.echo()
             _print(path, as_json=as_json)
         except OzxError as error:
-            report_error(error)
+            say_error(str(error), error.rule, error.hint)
             failures.append(describe_failure(error))
     return batch_code(failures)
 

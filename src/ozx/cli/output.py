@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ozx.errors import OzxError, shortened
+from ozx.errors import shortened
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -59,15 +59,6 @@ def say(text: str, *, quiet: bool = False) -> None:
     if not quiet:
         with suppress(OSError):
             click.echo(shortened(printable(text)), err=True)
-
-
-def report_error(error: OSError | OzxError) -> None:
-    """Report an error with its rule and hint, without a traceback."""
-    if isinstance(error, OzxError):
-        say_error(str(error), error.rule, error.hint)
-        return
-    where = f"{error.filename}: " if error.filename is not None else ""
-    say_error(f"{where}{error.strerror or error}")
 
 
 def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from ozx.cli.arguments import expand_argument, is_zarr
-from ozx.cli.batch import Verb, many_options, run_verb
+from ozx.cli.batch import Verb, many_options, progress_bar, run_verb
 from ozx.cli.exit_codes import DONE, WRONG_FILE
 from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, print_json, say
-from ozx.cli.progress import progress_bar
 from ozx.errors import UsageError
 from ozx.operations.verify import FixityResult, VerifyResult, verify, verify_folder, verify_log
 from ozx.progress import Progress

@@ -20,7 +20,7 @@ from ozx.desktop.dialogs import ask, show_message
 from ozx.desktop.viewer.browser import has_screen, open_window
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, json_answer, refusal, serving
 from ozx.desktop.viewer.pages import Gate, Presence, page_file
-from ozx.errors import OzxError, UsageError
+from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.progress import Cancelled
 
@@ -307,7 +307,7 @@ def _describe(path: str, notes: Sequence[str]) -> list[str]:
 
 
 def _explain(error: Exception, path: str) -> str:
-    known = error if isinstance(error, OzxError) else as_error(error)
+    known = as_error(error)
     text = str(known) if os.path.basename(path) in str(known) else f"{path}: {known}"
     return f"{text}\n{known.hint}" if known.hint else text
 
