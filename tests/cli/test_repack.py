@@ -59,8 +59,6 @@ def test_what_happened_is_told_on_stderr(capsys, here):
     [
         (["cells.ome.zarr"], 2, "OUT"),
         (["cells.ome.zarr", "a.ozx", "--shards", "y=63"], 2, "multiple of the chunk"),
-        (["cells.ome.zarr", "a.ozx", "--shards", "y"], 2, "expected auto, keep, none"),
-        (["cells.ome.zarr", "a.ozx", "--chunks", "q=2"], 2, "'q'"),
         (["cells.ome.zarr", "a.ozx", "--codec", "zip"], 2, "zstd"),
         (["cells.ome.zarr", "a.ozx", "--codec", "zstd:99"], 2, "22"),
         (["cells.ome.zarr", "cells.ome.zarr/a.ozx"], 2, "inside"),
