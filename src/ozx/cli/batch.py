@@ -23,7 +23,7 @@ from ozx.cli.output import drop_stdout, print_json, print_notes, printable, say,
 from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_run
 from ozx.errors import UsageError
 from ozx.faults import as_error
-from ozx.flow.batch import FileResult, run_each
+from ozx.flow.batch import FileResult, describe_failure, run_each
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import NO_PROGRESS, Progress
@@ -148,7 +148,8 @@ def following(
         except Exception as error:
             if logger is not None and batch.is_single and not batch.counts:
                 failure = as_error(error)
-                logger.fail(sources[0], failure, exit_code(failure))
+                failed = FileResult(sources[0], "", "failed", error=describe_failure(failure))
+                logger.add(failed, exit_code(failure))
             raise
     batch.end(sum_up)
 
