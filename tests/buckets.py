@@ -22,12 +22,12 @@ class Bucket:
         The server.
     """
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, name: str | None = None) -> None:
         import boto3  # noqa: PLC0415 - may be absent
         from botocore.config import Config  # noqa: PLC0415
 
         self.endpoint = endpoint
-        self.name = f"b-{uuid.uuid4().hex[:12]}"
+        self.name = name or f"b-{uuid.uuid4().hex[:12]}"
         self.url = f"s3://{self.name}"
         self.client = boto3.client(
             "s3",
@@ -62,7 +62,7 @@ def s3_endpoint():
         pytest.importorskip(package, reason=f"{package} is not installed")
     if importlib.util.find_spec("moto") is None:
         with reference_s3.serving(has_buckets=True) as server:
-            yield server.endpoint
+            yield server.url
         return
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
 

@@ -15,15 +15,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loopback import LoopbackServer, QuietHandler, running
+from servers import LoopbackServer, running
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that affects one request."""
+    """A fault that affects one request.
 
-    # ``status``, ``drop`` (the connection ends before the answer), ``reset`` (with RST), ``lose`` (the server gets the
-    # request, and its answer is lost), ``truncate``, ``stall``, ``slow`` or ``change`` (of the object).
+    Attributes
+    ----------
+    kind
+        ``status`` (the answer is a `code`), ``drop`` (the connection ends before the answer), ``reset`` (with RST),
+        ``lose`` (the server gets the request, and its answer is lost), ``truncate`` (the connection ends `after` bytes
+        of the body), ``stall`` (nothing comes for `seconds` before it ends), ``slow`` (the body comes in ten pieces,
+        over `seconds`) or ``change`` (the answer has other `headers`).
+    """
+
     kind: str
     code: int = 0
     retry_after: str | None = None
@@ -32,56 +39,38 @@ class Fault:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def status(cls, code: int, retry_after: str | None = None) -> Fault:
-        return cls("status", code=code, retry_after=retry_after)
-
-    @classmethod
-    def drop(cls) -> Fault:
-        return cls("drop")
-
-    @classmethod
-    def reset(cls) -> Fault:
-        return cls("reset")
-
-    @classmethod
-    def lose(cls) -> Fault:
-        return cls("lose")
-
-    @classmethod
-    def truncate(cls, after: int) -> Fault:
-        """Send `after` bytes of the body, then end the connection."""
-        return cls("truncate", after=after)
-
-    @classmethod
-    def stall(cls, seconds: float, after: int = 0) -> Fault:
-        """Send `after` bytes of the body, then nothing for `seconds`, then end the connection."""
-        return cls("stall", seconds=seconds, after=after)
-
-    @classmethod
-    def slow(cls, seconds: float) -> Fault:
-        """Send the body in ten pieces, over `seconds`."""
-        return cls("slow", seconds=seconds)
-
-    @classmethod
     def change(cls, **headers: str) -> Fault:
         """Answer with other headers: ``ETag="…"``, ``Last_Modified="…"``."""
         return cls("change", headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()))
 
 
 class FaultProxy(LoopbackServer):
-    """A proxy that passes requests to `target`; a request is its method, its path and the value of its Range header."""
+    """A proxy that passes requests to `target`.
+
+    Attributes
+    ----------
+    faults
+        The faults of the next requests, in order.
+    choose
+        Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
+    requests, times
+        (method, path, value of the Range header) of every request, and the time of its arrival, by `time.monotonic`.
+    most
+        The largest number of requests that waited for the start of their answers at the same time. The client knows the
+        end of an answer before the proxy does, and may already have sent its next request.
+    delay
+        Seconds before every answer.
+    """
 
     def __init__(self, target: str) -> None:
         super().__init__(_Handler)
         parts = urlsplit(target)
         self.target = parts.hostname, parts.port
-        self.faults: list[Fault] = []  # of the next requests, in order
-        # Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
+        self.faults: list[Fault] = []
         self.choose: Callable[[str, str, int], Fault | None] = lambda method, path, number: None
-        self.times: list[float] = []  # of the arrival of each request, by `time.monotonic`
-        self.delay = 0.0  # seconds before every answer
-        # The largest number of requests that waited for the start of their answers at the same time. The client knows
-        # the end of an answer before the proxy does, and may already have sent its next request.
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.times: list[float] = []
+        self.delay = 0.0
         self.most = self.present = 0
         self.lock = threading.Lock()
 
@@ -98,8 +87,11 @@ class FaultProxy(LoopbackServer):
             self.present -= 1
 
 
-class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
+class _Handler(http.server.BaseHTTPRequestHandler):
     server: FaultProxy
+
+    def log_message(self, *args):
+        pass
 
     def do_GET(self):
         self.close_connection = True
@@ -110,14 +102,7 @@ class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
         finally:
             self._end_waiting()
 
-    def do_PUT(self):
-        self.do_GET()
-
-    def do_POST(self):
-        self.do_GET()
-
-    def do_DELETE(self):
-        self.do_GET()
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 (names that the standard library looks for)
 
     def _act(self, fault: Fault) -> None:
         time.sleep(self.server.delay)

@@ -36,10 +36,12 @@ def new_group(ome=None, store=None):
     return zarr.create_group(MemoryStore() if store is None else store, attributes=attributes)
 
 
-def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, **ome):
+def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, shards=None, **ome):
     """Make an image of `group`: levels, full resolution first, and further metadata."""
     described = [
-        {"name": name, **({"type": TYPES[name]} if name in TYPES else {}), **({"unit": units[name]} if units else {})}
+        {"name": name}
+        | ({"type": TYPES[name]} if name in TYPES else {})
+        | ({"unit": units[name]} if name in (units or ()) else {})
         for name in axes
     ]
     datasets = [
@@ -53,7 +55,7 @@ def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, **om
     ]
     group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": described, "datasets": datasets}], **ome}
     for number, level in enumerate(levels):
-        group.create_array(str(number), data=np.ascontiguousarray(level), chunks=chunks or "auto")
+        group.create_array(str(number), data=np.ascontiguousarray(level), chunks=chunks or "auto", shards=shards)
     return group
 
 

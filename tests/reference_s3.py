@@ -20,7 +20,7 @@ from email.utils import formatdate
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
 
-from loopback import LoopbackServer, QuietHandler, running
+from servers import LoopbackServer, asked_range, running
 
 _BLOCK = 1 << 20
 _LEAST_PART = 5 << 20
@@ -79,25 +79,41 @@ class Object:
 
 
 class Server(LoopbackServer):
-    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3."""
+    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3.
+
+    Attributes
+    ----------
+    buckets
+        The names of the buckets; then, the keys below begin with the bucket.
+    objects, uploads
+        The objects by key; the unfinished uploads by id, each with its key, headers and parts.
+    calls
+        The names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete``, …
+    sent, received
+        Numbers of bytes in bodies.
+    refuses
+        Calls that are answered with 501.
+    keeps_parts
+        Whether the bytes of sent parts are kept; otherwise, only their number is kept.
+    ignores_conditions
+        Whether the request that creates an object ignores ``If-Match``, as on some servers.
+    before
+        Called with the name of each call before it is answered.
+    """
 
     def __init__(self, *, has_buckets: bool = False) -> None:
         super().__init__(_Handler)
-        self.buckets: set[str] | None = set() if has_buckets else None  # if so, the keys below begin with the bucket
-        self.objects: dict[str, Object] = {}  # by key
-        self.uploads: dict[str, dict] = {}  # unfinished ones by id, each with its key, headers and parts
-        self.calls: list[str] = []  # names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, …
-        self.sent = self.received = 0  # numbers of bytes in bodies
-        self.refuses: set[str] = set()  # calls that are answered with 501
-        self.keeps_parts = True  # whether the bytes of sent parts are kept; otherwise, only their number is kept
-        self.ignores_conditions = False  # whether creation of an object ignores ``If-Match``, as on some servers
+        self.buckets: set[str] | None = set() if has_buckets else None
+        self.objects: dict[str, Object] = {}
+        self.uploads: dict[str, dict] = {}
+        self.calls: list[str] = []
+        self.sent = self.received = 0
+        self.refuses: set[str] = set()
+        self.keeps_parts = True
+        self.ignores_conditions = False
         self.loses_reply_of: set[str] = set()
-        self.before = lambda call: None  # called with the name of each call before it is answered
+        self.before = lambda call: None
         self.lock = threading.Lock()
-
-    @property
-    def endpoint(self) -> str:
-        return self.url
 
     def put_file(self, key: str, path, **headers: str) -> None:
         path = os.fspath(path)
@@ -112,14 +128,16 @@ class Server(LoopbackServer):
 
 
 def serving(*, has_buckets: bool = False):
-    """Run a server during the ``with`` block."""
     return running(Server(has_buckets=has_buckets))
 
 
-class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
+class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else each answer waits for the acknowledgement of its headers
     server: Server
+
+    def log_message(self, *arguments):
+        pass
 
     def _begin(self, call: str) -> bool:
         url = urlsplit(self.path)
@@ -298,17 +316,13 @@ class _Handler(QuietHandler, http.server.BaseHTTPRequestHandler):
         self._xml("ListBucketResult", f"{head}<IsTruncated>{str(more).lower()}</IsTruncated>{token}{''.join(items)}")
 
     def _get(self, found: Object) -> None:
-        match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        start, stop = 0, found.size
-        if match:
-            first, last = match.groups()
-            start = int(first) if first else max(0, found.size - int(last))
-            stop = min(found.size, int(last) + 1) if first and last else found.size
-            if start >= stop:
-                self._fail(416, "InvalidRange")
-                return
-        self.send_response(206 if match else 200)
-        if match:
+        wanted = self.headers.get("Range")
+        start, stop = asked_range(wanted, found.size) if wanted else (0, found.size)
+        if wanted and start >= stop:
+            self._fail(416, "InvalidRange")
+            return
+        self.send_response(206 if wanted else 200)
+        if wanted:
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{found.size}")
         for name, value in {"ETag": found.tag, "Last-Modified": found.modified, **found.headers}.items():
             self.send_header(name, value)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from cases.archive_builder import ArchiveBuilder, array, group
-from range_server import serving
+from servers import serving
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader

@@ -16,7 +16,7 @@ from terminals import run_in_terminal
 
 import ozx.cli.app
 from ozx.cli.app import COMMANDS, run
-from ozx.cli.output import report_error, say_error
+from ozx.cli.output import say_error
 from ozx.errors import FormatError
 from ozx.validation.rules.table import RULES
 
@@ -33,17 +33,20 @@ def test_an_error_without_a_way_out_leads_to_its_rule(capsys, tmp_path):
 
 
 def test_a_way_out_comes_before_its_rule(capsys):
-    report_error(FormatError("cut off", path="a.ozx", rule="zip/truncated", hint="Copy it again."))
+    say_error("a.ozx: cut off", "zip/truncated", "Copy it again.")
     say_error("nothing is known")
     assert capsys.readouterr().err == (
         "error: a.ozx: cut off [zip/truncated]\nhint: Copy it again.\nerror: nothing is known\n"
     )
 
 
-@pytest.mark.parametrize("command", ["info", "ls", "cat"])
-def test_help_says_which_commands_read_urls(capsys, command):
-    assert run([command, "--help"]) == 0
-    assert "FILE may be a URL" in " ".join(capsys.readouterr().out.split())
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_examples(capsys, name):
+    assert run([name, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"ozx {name}" in told.partition("Examples:")[2]
+    assert run([name, "-h"]) == 0
+    assert capsys.readouterr().out == told
 
 
 def test_every_rule_that_errors_name_can_be_explained():
@@ -117,7 +120,7 @@ def test_an_exit_that_a_signal_asks_for_passes(monkeypatch):
 
 
 def test_messages_are_not_longer_than_a_screen(capsys):
-    report_error(FormatError("x" * 1_000_000, path="p" * 10_000, hint="h" * 1_000_000))
+    say_error("x" * 1_000_000, "zip/truncated", "h" * 1_000_000)
     assert all(len(line) < 2_100 for line in capsys.readouterr().err.splitlines())
 
 

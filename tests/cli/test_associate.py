@@ -105,8 +105,6 @@ def test_json_is_what_the_library_returns(home, capsys):
     ("arguments", "message"),
     [
         (["--viewer", "no-such-viewer"], "found no 'no-such-viewer'\nhint: Give its full path"),
-        (["--viewer", ""], "got none"),
-        (["--viewer", "sh 'open"], "hint: Close the quotes."),
         (["--viewer", "sh", "--remove"], "--viewer and --remove cannot be combined"),
         (["--status", "--remove"], "--status cannot be combined"),
         (["--status", "--dry-run"], "--status cannot be combined"),

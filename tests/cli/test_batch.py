@@ -10,6 +10,7 @@ from commands import command
 from hierarchies import make_image
 
 from ozx.cli.batch import Batch
+from ozx.cli.exit_codes import batch_code
 from ozx.operations.pack_one import PackResult
 
 ozx = command()
@@ -146,6 +147,13 @@ def test_a_failure_names_its_source(capsys, here):
         f"error: out/b.ozx: back{os.sep}b.ome.zarr: the directory exists already\n"
         in ozx(capsys, "unpack", "out/a.ozx", "out/b.ozx", "--out-dir", "back")[2]
     )
+
+
+def test_a_batch_with_a_fault_says_so_by_its_code():
+    failure = {"message": "", "rule": None, "hint": None}
+    assert batch_code([None, None]) == 0
+    assert batch_code([None, failure]) == 3
+    assert batch_code([failure, failure | {"fault": "TypeError"}, None]) == 70
 
 
 def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):

@@ -55,19 +55,7 @@ def test_the_json_of_nothing_is_json(tmp_path, capsys):
     assert ls(capsys, tmp_path / "a.zip") == (0, "", "")
 
 
-def test_the_schema_is_a_schema():
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-
-
 def test_every_entry_is_one_line(tmp_path, capsys):
     values = {"a\nb": b"", "tab\tkey": b"", "\x1b[2J": b"", "µ": b""}
     _, out, _ = ls(capsys, write_archive(tmp_path / "a.ozx", values, b""))
     assert [line.split(maxsplit=2)[2] for line in out.splitlines()] == ["a\\nb", "tab\\tkey", "\\x1b[2J", "µ"]
-
-
-def test_errors_have_their_exit_codes(tmp_path, capsys):
-    assert ls(capsys, tmp_path / "nothing.ozx")[0] == 4
-    (tmp_path / "a.ozx").write_bytes(b"text")
-    code, out, err = ls(capsys, tmp_path / "a.ozx")
-    assert (code, out) == (1, "")
-    assert "[zip/not-a-zip]" in err

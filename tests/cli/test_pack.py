@@ -91,12 +91,6 @@ def test_a_wrong_source_gives_1_with_rule_and_hint(capsys, here):
     assert "\nhint: " in err
 
 
-def test_a_missing_source_gives_4(capsys):
-    code, _, err = ozx(capsys, "pack", "nowhere.ome.zarr", "a.ozx")
-    assert code == 4
-    assert "nowhere.ome.zarr: no such directory" in err
-
-
 def test_some_failures_give_3_and_a_summary(capsys, here, cells):
     (here / "bad.zarr").mkdir()
     code, out, err = ozx(capsys, "pack", "bad.zarr", cells, "--out-dir", "packed", "--jobs", 2)
@@ -178,29 +172,6 @@ def test_an_interrupt_leaves_nothing(here, number):
     assert process.returncode == (130 if number == signal.SIGINT else 143)
     assert "Traceback" not in err
     assert os.listdir(here) == ["h"]
-
-
-@pytest.mark.ci
-def test_a_reader_that_has_enough_is_no_error(here):
-    make_image(here / "h", {f"0/c/{n}": b"" for n in range(3_000)})
-    code = "import sys; from ozx.cli.app import main; main()"
-    subprocess.run([sys.executable, "-c", code, "pack", "h", "-q"], check=True)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "ls", "h.ozx"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    process.stdout.readline()
-    process.stdout.close()
-    err = process.stderr.read()
-    process.stderr.close()
-    assert (process.wait(timeout=60), err) == (0, "")
-
-
-@pytest.mark.parametrize("option", ["--help", "-h"])
-@pytest.mark.parametrize("command", ["pack", "unpack"])
-def test_help_explains_with_examples(capsys, command, option):
-    code, out, _ = ozx(capsys, command, option)
-    assert code == 0
-    assert f"ozx {command} cells." in out
 
 
 def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monkeypatch):

@@ -34,4 +34,3 @@ def test_wrong_calls(capsys, here):
     assert code == 2
     assert "hint: ozx validate --level data checks a file without a manifest." in err
     assert ozx(capsys, "verify", "a.ozx", "b.ozx", "--manifest", "m.json")[0] == 2
-    assert ozx(capsys, "verify", "missing.ozx")[0] == 4

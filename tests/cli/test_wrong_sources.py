@@ -46,6 +46,7 @@ def sources(tmp_path_factory):
 
 def make_sources(path):
     tifffile.imwrite("cells.tif", np.zeros((8, 8), "uint8"))
+    (path / "text.ozx").write_text("text")
     for name in ("photo.png", "photo.jpg"):
         Image.new("RGB", (8, 8)).save(name)
     for name, head in (("a.czi", b"ZISRAWFILE"), ("a.h5", b"\x89HDF\r\n\x1a\n")):
@@ -72,6 +73,19 @@ def advice(capsys, verb, source):
     out, err = capsys.readouterr()
     assert "Traceback" not in out + err
     return out + err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_that_is_no_archive_ends_with_1_and_a_missing_one_with_4(folder, capsys, verb):
+    not_a_directory = 2
+    assert run([verb, "text.ozx", *VERBS[verb]]) == (not_a_directory if verb == "pack" else 1)
+    assert run([verb, "absent.ozx", *VERBS[verb]]) == 4
+    assert "absent.ozx: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["edit", "recover"])
+def test_a_directory_is_no_file(folder, capsys, verb):
+    advice(capsys, verb, "many/1.ome.zarr")
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "import"])

@@ -14,9 +14,8 @@ import reference_s3
 from buckets import use_endpoint
 from cases.archive_builder import write_tree
 from drawn import Form, Hierarchy
-from folder_server import FolderServer, serving_folder
 from hierarchies import tree
-from range_server import RangeServer, serving
+from servers import FolderServer, RangeServer, serving, serving_folder
 
 SOURCES = ("directory", "archive", "archive by HTTP", "archive on S3", "prefix on S3", "directory by HTTP")
 LOCAL = SOURCES[:2]
@@ -91,7 +90,7 @@ def started(folder: Path) -> Iterator[Places]:
     (folder / "served").mkdir()
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         s3 = stack.enter_context(reference_s3.serving())
-        use_endpoint(s3.endpoint, patch)
+        use_endpoint(s3.url, patch)
         yield Places(
             folder / "served",
             stack.enter_context(serving(b"")),

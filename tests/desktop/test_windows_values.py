@@ -8,8 +8,7 @@ import pytest
 
 from ozx.desktop.association import windows
 from ozx.desktop.association.associate import associate, association_status, dissociate
-from ozx.desktop.association.changes import Changes
-from ozx.desktop.association.steps import WriteFile
+from ozx.desktop.association.steps import Changes, WriteFile
 from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.posix("plays Windows")

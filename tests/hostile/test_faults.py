@@ -64,8 +64,8 @@ MAY_FAIL = {
     ("flow.batch_checks._size", "stat"): "its size is not counted",
     ("flow.batch_checks._size", "scandir"): "its size is not counted",
     ("atomic.temporary.sweep", "scandir"): "leftovers of others stay: some folders may not be listed",
-    ("desktop.association.changes._remove_empty_folders", "rmdir"): "an empty folder stays",
-    ("desktop.association.changes.Changes._write", "mkdir"): "the folder is there already",
+    ("desktop.association.steps._remove_empty_folders", "rmdir"): "an empty folder stays",
+    ("desktop.association.steps.Changes._write", "mkdir"): "the folder is there already",
     (
         "desktop.association.linux._read",
         "builtins.open",

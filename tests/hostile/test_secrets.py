@@ -11,7 +11,7 @@ import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
 from hierarchies import FIXTURES
-from range_server import serving
+from servers import serving
 
 import ozx
 from ozx.cli.app import run
@@ -31,13 +31,13 @@ OPTIONS = [
 ]
 
 FAULTS = {
-    "403": Fault.status(403),
-    "404": Fault.status(404),
-    "503": Fault.status(503, retry_after="3600"),
-    "truncated": Fault.truncate(100),
-    "dropped": Fault.drop(),
+    "403": Fault("status", 403),
+    "404": Fault("status", 404),
+    "503": Fault("status", 503, retry_after="3600"),
+    "truncated": Fault("truncate", after=100),
+    "dropped": Fault("drop"),
     "changed": Fault.change(ETag='"other"'),
-    "silent": Fault.stall(1),
+    "silent": Fault("stall", seconds=1),
     "none": None,
 }
 

@@ -10,7 +10,7 @@ import tifffile
 from cases.archive_builder import ArchiveBuilder
 from commands import command
 from judges import ARRAY_JUDGES, JUDGES
-from range_server import serving
+from servers import serving
 from stores import put, take
 
 import ozx

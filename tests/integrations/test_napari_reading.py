@@ -11,7 +11,7 @@ import zarr
 from hierarchies import FIXTURES, tree
 from packed import pack_changed, pack_tree, sort_values, write_archive, zip_values
 from pictures import add_image, new_group
-from range_server import serving
+from servers import serving
 from zarr.storage import LocalStore
 
 import ozx

@@ -13,7 +13,7 @@ import xarray as xr
 import zarr
 from hierarchies import FIXTURES
 from packed import pack_changed, pack_tree, write_archive
-from range_server import serving
+from servers import serving
 
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
-from folder_server import serving_folder
 from hierarchies import FIXTURES, make_image, tree
-from range_server import serving
+from servers import serving, serving_folder
 
 import ozx
 from ozx.archive.remote import upload as upload_module
@@ -23,18 +22,18 @@ pytest.importorskip("obstore", reason="the extra remote is not installed")
 HURRY = {"max_retries": 2}
 #: What passes when a request is repeated, and what does not.
 FAULTS = {
-    "dropped": Fault.drop(),
-    "reset": Fault.reset(),
-    "cut": Fault.truncate(500),
-    "503": Fault.status(503),
-    "503, wait": Fault.status(503, retry_after="0"),
-    "429": Fault.status(429),
-    "500": Fault.status(500),
-    "slow": Fault.slow(0.06),
-    "silent": Fault.stall(1.2),
-    "silent within the body": Fault.stall(1.2, after=300),
-    "403": Fault.status(403),
-    "404": Fault.status(404),
+    "dropped": Fault("drop"),
+    "reset": Fault("reset"),
+    "cut": Fault("truncate", after=500),
+    "503": Fault("status", 503),
+    "503, wait": Fault("status", 503, retry_after="0"),
+    "429": Fault("status", 429),
+    "500": Fault("status", 500),
+    "slow": Fault("slow", seconds=0.06),
+    "silent": Fault("stall", seconds=1.2),
+    "silent within the body": Fault("stall", seconds=1.2, after=300),
+    "403": Fault("status", 403),
+    "404": Fault("status", 404),
     "another ETag": Fault.change(ETag='"other"'),
     "another length": Fault.change(ETag='"other"', Content_Range="bytes 0-99/12345678"),
     "another date": Fault.change(ETag="", Last_Modified="Tue, 14 Nov 2023 22:13:20 GMT"),
@@ -132,13 +131,13 @@ def test_a_directory(tmp_path, verb, fault):
 
 
 UPLOAD_FAULTS = {
-    "dropped": Fault.drop(),
-    "reset": Fault.reset(),
-    "503": Fault.status(503, retry_after="0"),
-    "429": Fault.status(429),
-    "lost reply": Fault.lose(),
-    "slow": Fault.slow(0.5),
-    "403": Fault.status(403),
+    "dropped": Fault("drop"),
+    "reset": Fault("reset"),
+    "503": Fault("status", 503, retry_after="0"),
+    "429": Fault("status", 429),
+    "lost reply": Fault("lose"),
+    "slow": Fault("slow", seconds=0.5),
+    "403": Fault("status", 403),
 }
 
 
@@ -189,12 +188,12 @@ def test_uploads(bucket, large, tmp_path, monkeypatch, fault, step):  # noqa: F8
 def test_codes(archive, tmp_path, capsys):
     with serving(archive.read_bytes()) as server, proxying(server.url) as proxy:
         url = f"{proxy.url}/cells.ozx"
-        proxy.choose = lambda method, path, number: Fault.status(403)
+        proxy.choose = lambda method, path, number: Fault("status", 403)
         assert run(["extract", url, str(tmp_path / "a.ozx")]) == 4
         proxy.choose = lambda method, path, number: Fault.change(ETag=f'"{number}"')
         assert run(["extract", url, str(tmp_path / "a.ozx"), "--levels", "0:1"]) == 1
         assert "changed while it was read" in capsys.readouterr().err
-        proxy.choose = lambda method, path, number: Fault.stall(3)
+        proxy.choose = lambda method, path, number: Fault("stall", seconds=3)
         assert run(["info", url, "--timeout", "0.3"]) == 4
         assert "the time limit of 0.3 s has passed" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []

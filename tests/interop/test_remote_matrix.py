@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
-from folder_server import serving_folder
 from hierarchies import make_image, tree
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
-from range_server import serving
+from servers import serving, serving_folder
 
 import ozx
 from ozx.errors import OzxError, UsageError

@@ -17,6 +17,7 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
+from buckets import Bucket, s3_endpoint  # noqa: F401 (fixture)
 from cases.archive_builder import ArchiveBuilder, array, group
 from judges import REQUIRE_VARIABLE
 
@@ -195,13 +196,11 @@ class TestNginx:
 # --- S3 -------------------------------------------------------------------------------------------
 
 
-class Bucket:
-    """A bucket called `cells` on moto's server, and obstore's options for reading it."""
+class LoggedBucket(Bucket):
+    """A bucket called `cells`, with the requests that the server writes down, and obstore's options for reading it."""
 
     def __init__(self, endpoint: str, log) -> None:
-        import boto3  # noqa: PLC0415 - may be absent
-        from botocore.config import Config  # noqa: PLC0415
-
+        super().__init__(endpoint, "cells")
         self._log = log
         self.options = {
             "endpoint": endpoint,
@@ -210,21 +209,9 @@ class Bucket:
             "secret_access_key": "something",
             "client_options": {"allow_http": True},
         }
-        self._client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="someone",
-            aws_secret_access_key="something",
-            config=Config(proxies={}),
-        )
-        self._client.create_bucket(Bucket="cells")
-
-    def put(self, key: str, data: bytes) -> None:
-        self._client.put_object(Bucket="cells", Key=key, Body=data)
 
     def sign(self, key: str) -> str:
-        return self._client.generate_presigned_url("get_object", {"Bucket": "cells", "Key": key})
+        return self.client.generate_presigned_url("get_object", {"Bucket": "cells", "Key": key})
 
     def take_requests(self, _count: int = 0) -> list[str]:
         """Return method and status of the requests since the last call."""
@@ -232,34 +219,17 @@ class Bucket:
         self._log.clear()
         return [f"{found[1]} {found[2]}" for line in lines if (found := re.search(r'"([A-Z]+) .*" (\d{3})', line))]
 
-    def close(self) -> None:
-        self._client.close()
-
-
-@pytest.fixture(scope="module")
-def endpoint():
-    """One server for all tests: it takes half a second to stop."""
-    need("obstore", "moto", "boto3", "flask")
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
-
-    server = ThreadedMotoServer("127.0.0.1", 0)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
-
 
 @pytest.fixture
-def bucket(endpoint, caplog, monkeypatch):
+def bucket(request, caplog, monkeypatch):
+    need("obstore", "moto", "boto3", "flask")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     caplog.set_level("INFO", "werkzeug")
-    bucket = Bucket(endpoint, caplog)
+    bucket = LoggedBucket(request.getfixturevalue("s3_endpoint"), caplog)
     bucket.put("images/day one.ozx", archive())
     bucket.take_requests()
     yield bucket
-    bucket.close()
+    bucket.client.close()
 
 
 @pytest.mark.ci  # the server of moto

@@ -29,7 +29,7 @@ SIZE = {"pixel_size": {"y": 0.65, "x": 0.65}}
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     with serving() as server:
-        use_endpoint(server.endpoint, monkeypatch)
+        use_endpoint(server.url, monkeypatch)
         yield server
 
 
@@ -203,7 +203,7 @@ class TestFailures:
     def test_other_servers(self, server, large):
         server.put_file("a.ozx", large)
         with pytest.raises(UsageError, match=f"an edit would read and send all {large.stat().st_size:,} bytes"):
-            edit(f"{server.endpoint}/b/a.ozx", **SIZE)
+            edit(f"{server.url}/b/a.ozx", **SIZE)
 
 
 class TestCommand:

@@ -11,7 +11,7 @@ from counting_progress import CountingProgress
 from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import add_image, new_group
-from range_server import serving
+from servers import serving
 from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, squeezed_axes, squeezed_series, write, write_ome
 from uris import ozx_uri
 from zarr.storage import LocalStore

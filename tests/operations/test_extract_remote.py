@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases.archive_builder import ArchiveBuilder, array
 from fault_proxy import proxying
-from range_server import serving
+from servers import serving
 
 import ozx
 from ozx.archive.byte_source import MemorySource

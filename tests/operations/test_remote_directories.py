@@ -5,8 +5,8 @@ import os
 import shutil
 
 import pytest
-from folder_server import serving_folder
 from hierarchies import FIXTURES, make_image
+from servers import serving_folder
 
 import ozx
 from ozx.cli.app import run

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
-from folder_server import serving_folder
 from hierarchies import FIXTURES, tree
 from packed import pack_with_manifest_inside
-from range_server import serving
+from servers import serving, serving_folder
 
 import ozx
 from ozx.cli.app import run

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
-from range_server import serving
+from servers import serving
 
 import ozx
 from ozx.archive.remote import source

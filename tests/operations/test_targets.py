@@ -14,8 +14,7 @@ from links import make_link
 from uris import ozx_uri
 
 import ozx
-from ozx.desktop.association.changes import Changes
-from ozx.desktop.association.steps import WriteFile
+from ozx.desktop.association.steps import Changes, WriteFile
 from ozx.errors import UnsupportedError, UsageError
 from ozx.integrations.napari import read_layers, write_layers
 from ozx.operations import thumbnail as thumbnail_module

@@ -11,7 +11,7 @@ import pytest
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, zip_values
 from pictures import read_picture
-from range_server import serving
+from servers import serving
 from uris import ozx_uri
 
 import ozx

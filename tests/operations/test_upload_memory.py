@@ -52,7 +52,7 @@ def image(tmp_path_factory):
 def test_pack(image, tmp_path, monkeypatch, part):
     with reference_s3.serving() as server:
         server.keeps_parts = False
-        use_endpoint(server.endpoint, monkeypatch)
+        use_endpoint(server.url, monkeypatch)
         words = [sys.executable, "-c", PROGRAM, str(image), "s3://bucket/large.ozx", str(part)]
         done = subprocess.run(words, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

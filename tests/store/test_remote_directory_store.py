@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import zarr
-from folder_server import serving_folder
+from servers import serving_folder
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 

@@ -12,8 +12,8 @@ import reference_s3
 import zarr
 from buckets import use_endpoint
 from cases.archive_builder import ArchiveBuilder
-from range_server import serving
 from round_trips import RoundTrips
+from servers import serving
 
 import ozx
 from ozx.archive.remote import source
@@ -71,7 +71,7 @@ def by_http(archive: bytes) -> Iterator[tuple[object, str]]:
 @contextmanager
 def on_s3(archive: bytes) -> Iterator[tuple[object, str]]:
     with reference_s3.serving() as server, pytest.MonkeyPatch.context() as patch:
-        use_endpoint(server.endpoint, patch)
+        use_endpoint(server.url, patch)
         server.put("a.ozx", archive)
         yield server, "s3://b/a.ozx"
 

@@ -67,34 +67,22 @@ UPLOADING = {
 # It writes where it reads, and takes what names a file for reading; a remote one it refuses.
 IN_PLACE = {"edit"}
 
+SOURCES = {"pack": "missing.zarr", "import": "missing.tif"}
+MANY = ("pack", "import", "unpack", "repack", "export", "recover", "thumbnail")
 COMMAND_LINES = {
-    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "--out-dir", "URL"]],
-    ("pack", "out_dir"): [["missing.zarr", "--out-dir", "URL", "--verify", "--remove-source"]],
+    **{(name, "out_dir"): [[SOURCES.get(name, "missing.ozx"), "--out-dir", "URL"]] for name in MANY},
+    **{(name, "log"): [[SOURCES.get(name, "missing.ozx"), "x.ozx", "--log", "URL"]] for name in MANY},
+    **{(name, "log"): [["missing.ozx", "--log", "URL"]] for name in ("validate", "verify", "edit")},
+    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "--out-dir", "URL", "--remove-source"]],
     ("import", "arguments"): [["missing.tif", "URL"], ["missing.tif", "b.tif", "URL"]],
-    ("import", "out_dir"): [["missing.tif", "--out-dir", "URL"]],
-    ("pack", "log"): [["missing.zarr", "--log", "URL"]],
-    ("import", "log"): [["missing.tif", "--log", "URL"]],
     ("validate", "report"): [["missing.ozx", "--report", "URL"]],
-    ("validate", "log"): [["missing.ozx", "--log", "URL"]],
     ("unpack", "arguments"): [["missing.ozx", "URL"]],
-    ("unpack", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
-    ("unpack", "log"): [["missing.ozx", "--log", "URL"]],
     ("repack", "arguments"): [["missing.ozx", "URL"], ["missing.ozx", "URL/"]],
-    ("repack", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
-    ("repack", "log"): [["missing.ozx", "x.ozx", "--log", "URL"]],
     ("extract", "out"): [["missing.ozx", "URL"]],
     ("stream", "out"): [["URL", "--stdin", "--axes", "yx", "--shape", "4,4", "--dtype", "uint8"]],
     ("export", "arguments"): [["missing.ozx", "URL"]],
-    ("export", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
-    ("export", "log"): [["missing.ozx", "x.tif", "--log", "URL"]],
     ("recover", "arguments"): [["missing.ozx", "URL"]],
-    ("recover", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
-    ("recover", "log"): [["missing.ozx", "x.ozx", "--log", "URL"]],
     ("thumbnail", "arguments"): [["missing.ozx", "URL.png"]],
-    ("thumbnail", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
-    ("thumbnail", "log"): [["missing.ozx", "x.png", "--log", "URL"]],
-    ("verify", "log"): [["missing.ozx", "--log", "URL"]],
-    ("edit", "log"): [["missing.ozx", "--log", "URL"]],
 }
 # What commands only read, by the names of their parameters.
 READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed", "folder"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from range_server import serving
+from servers import serving
 
 from ozx.errors import ResourceError
 from ozx.operations.pack import pack

@@ -20,7 +20,7 @@ import click
 
 import ozx
 from ozx.cli.exit_codes import DONE, INTERRUPTED, WRONG_USAGE, exit_code
-from ozx.cli.output import drop_stdout, report_error, say, say_error
+from ozx.cli.output import drop_stdout, say, say_error
 from ozx.errors import OzxWarning, ResourceError, UsageError, resource_error
 from ozx.faults import as_error
 from ozx.quoting import quote
@@ -181,10 +181,7 @@ def check_values(command: click.Command, words: Sequence[str]) -> None:
 
 
 def _check_repeated(known: Mapping[str, click.Option], words: Sequence[str]) -> None:
-    """Raise an error if an option that takes a comma-separated list is given twice.
-
-    click would ignore the first of the two lists.
-    """
+    """Raise an error if an option of a comma-separated list is given twice: click would ignore the first list."""
     seen: set[str] = set()
     for word in itertools.takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
@@ -226,8 +223,6 @@ def _stdout_errors() -> Iterator[None]:
 
     click would exit with 1, and Python would complain again at its exit. Other errors of standard output get a message
     that names standard output.
-
-    `ResourceError`: Standard output cannot be written, for example because its disk is full.
     """
     try:
         yield
@@ -344,7 +339,7 @@ def run(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (anything else is a fault of ozx, and reported as one)
         failure = as_error(error)
-        report_error(failure)
+        say_error(str(failure), failure.rule, failure.hint)
         return exit_code(failure)
 
 

@@ -68,13 +68,7 @@ def _refuse_list_item(argument: str) -> None:
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:
-    """Return whether an argument names an output file, judged by its extension.
-
-    Examples
-    --------
-    >>> names_output("cells.ozx", (".ozx", ".zip")), names_output("cells.ome.zarr", (".ozx", ".zip"))
-    (True, False)
-    """
+    """Return whether an argument names an output file, judged by its extension."""
     return argument.lower().endswith(endings) and not os.path.isdir(argument)
 
 
@@ -85,10 +79,7 @@ def is_zarr(argument: str) -> bool:
 
 
 def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
-    """Raise an error if the last argument is a folder for outputs.
-
-    Do not call this function if the last argument is a source.
-    """
+    """Raise an error if the last argument, which is no source, is a folder for outputs."""
     *others, last = arguments
     if out_dir is not None:
         return

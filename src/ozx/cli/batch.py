@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as url_quote
 
 import click
 
 from ozx.cli.arguments import check_patterns, expand_patterns
 from ozx.cli.exit_codes import DONE, batch_code, code_of, exit_code
-from ozx.cli.options import connected, dask_option
+from ozx.cli.options import connected, dask_option, jobs_option, together
 from ozx.cli.output import drop_stdout, print_json, print_notes, printable, say, say_error
-from ozx.cli.progress import batch_bar
 from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_run
 from ozx.errors import UsageError
 from ozx.faults import as_error
-from ozx.flow.batch import FileResult, run_each
+from ozx.flow.batch import FileResult, describe_failure, run_each
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
 
 if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichBatchProgress, RichProgress
+    from ozx.operations.import_result import ImportResult
+    from ozx.operations.pack_one import PackResult
 
 
-class BatchResult(Protocol):
-    """The attributes of a file's result that a batch report needs."""
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Progress]:
+    """Yield a progress bar on stderr if stderr is a terminal; else a progress without output."""
+    with _batch_bar(1, quiet=quiet) as bar:
+        yield bar or NO_PROGRESS
 
-    @property
-    def source(self) -> str:
-        """The file or directory that was read."""
 
-    @property
-    def status(self) -> str:
-        """A word such as ``packed``; ``failed`` if there is an `error`."""
+@contextmanager
+def _batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchProgress | None]:
+    """Yield a progress bar for this number of files if stderr is a terminal; else None."""
+    # A terminal that is called dumb cannot delete a line.
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    # rich is heavy, and most runs have no terminal.
+    from ozx.cli.progress_bars import RichBatchProgress, RichProgress  # noqa: PLC0415
 
-    @property
-    def error(self) -> dict[str, str | None] | None:
-        """The error, as `ozx.flow.batch.describe_failure` returns it."""
+    with RichProgress() if files == 1 else RichBatchProgress(files) as bar:
+        yield bar
 
 
 class Batch:
@@ -72,7 +81,12 @@ class Batch:
         self._failure: OSError | None = None
 
     def add(
-        self, result: BatchResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, code: int = DONE
+        self,
+        result: FileResult | ImportResult | PackResult,
+        notes: Iterable[str],
+        lines: Callable[[], Iterable[str]],
+        *,
+        code: int = DONE,
     ) -> None:
         """Print the lines about a completed file, and append its line to the log.
 
@@ -122,7 +136,7 @@ def following(
     """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt."""
     if click.get_current_context().params.get("retry_failed") is None:
         check_patterns(sources)
-    with logging_run(log) as logger, batch_bar(len(sources), quiet=quiet or as_json) as bar:
+    with logging_run(log) as logger, _batch_bar(len(sources), quiet=quiet or as_json) as bar:
         batch = Batch(len(sources), bar, logger, quiet=quiet, as_json=as_json)
         try:
             yield batch
@@ -134,7 +148,8 @@ def following(
         except Exception as error:
             if logger is not None and batch.is_single and not batch.counts:
                 failure = as_error(error)
-                logger.fail(sources[0], failure, exit_code(failure))
+                failed = FileResult(sources[0], "", "failed", error=describe_failure(failure))
+                logger.add(failed, exit_code(failure))
             raise
     batch.end(sum_up)
 
@@ -154,8 +169,6 @@ def counted(*statuses: str) -> Callable[[Counter[str]], str]:
 
 # Run a command on one file or many: shared code of `unpack`, `recover`, `thumbnail`, `export`, `edit`, `repack`.
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 
 @dataclass(frozen=True, slots=True)
 class Verb:
@@ -164,47 +177,33 @@ class Verb:
     done: str  # the status of a file without error, such as ``unpacked``
     call: Callable[..., Any]  # makes an output; takes the source, the output (None: the default), progress and options
     lines: Callable[[Any], Iterable[str]]  # the lines of a result for stdout
-    notes: Callable[[Any], Iterable[str]]
-    name_output: Callable[[str], str] | None  # in ``--out-dir``; None if the file is changed where it is
+    ending: str | None  # of an output in ``--out-dir``; None if the file is changed where it is
+    notes: Callable[[Any], Iterable[str]] = attrgetter("notes")
     code: Callable[[Any], int] = lambda _: DONE
     needs_output: bool = False  # of a single source
+    has_threads: bool = False  # `call` takes ``jobs``
     writes_urls: bool = True
     writes_folders: bool = False
 
 
+_OUT_DIR_OPTION = click.option(
+    "--out-dir",
+    metavar="D",
+    type=click.Path(file_okay=False),
+    help="Write the outputs of many sources to this folder.",
+)
+
+
 def many_options(
     *, has_out_dir: bool = True, has_jobs: bool = True, has_dask: bool = True
-) -> Callable[[_Command], _Command]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options for many files to a command."""
-
-    def decorate(command: _Command) -> _Command:
-        command = log_options(command)
-        if has_dask:
-            command = dask_option(command)
-        if has_jobs:
-            kind = click.IntRange(min=1)
-            command = click.option(
-                "--jobs", metavar="N", type=kind, default=1, show_default=True, help="Number of sources at a time."
-            )(command)
-        if has_out_dir:
-            folder = click.Path(file_okay=False)
-            command = click.option(
-                "--out-dir", metavar="D", type=folder, help="Write the outputs of many sources to this folder."
-            )(command)
-        return command
-
-    return decorate
-
-
-def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Add ``threads``, the number of threads for each source, to the options, and return them.
-
-    For one source, ``--jobs`` is this number. For many, ``--jobs`` is the number of concurrent sources; if it is above
-    1, each source has one thread.
-    """
-    is_many = options["out_dir"] is not None or options["retry_failed"] is not None
-    jobs = options["jobs"] or 1
-    return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}
+    return together(
+        *([_OUT_DIR_OPTION] if has_out_dir else []),
+        *([jobs_option] if has_jobs else []),
+        *([dask_option] if has_dask else []),
+        log_options(),
+    )
 
 
 def run_verb(
@@ -212,8 +211,9 @@ def run_verb(
     arguments: Sequence[str],
     *,
     out_dir: str | None = None,
-    jobs: int = 1,
+    jobs: int | None = 1,
     dask: str | None = None,
+    no_sync: bool | None = None,
     log: str | None,
     retry_failed: str | None,
     quiet: bool = False,
@@ -223,14 +223,19 @@ def run_verb(
     """Run a command on all its sources, and return the exit code.
 
     Without ``--out-dir`` the arguments are one source and perhaps its output; a verb that changes files where they are
-    takes any number of sources.
+    takes any number of sources. ``--jobs`` is the number of sources at a time, or of the threads for a single source.
     """
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
-    is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)
+    is_many = out_dir is not None or retry_failed is not None or (verb.ending is None and len(given) > 1)
     sources, out = (given, None) if is_many else _one(verb, given)
     sum_up = counted(verb.done, "failed")
     is_told: dict[str, Any] = {"log": log, "quiet": quiet, "as_json": as_json}
     sources = expand_patterns(sources, is_one=not is_many)
+    if verb.has_threads:
+        share = 1 if (jobs or 1) > 1 else None  # of several sources at a time, each has one thread
+        options["jobs"] = share if is_many else jobs
+    if no_sync is not None:
+        options["sync"] = not no_sync
     with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def report(result: FileResult) -> None:
@@ -241,9 +246,11 @@ def run_verb(
         if not is_many:
             if executor is not None:
                 options |= _inside_one_file(verb, executor)
-            result = verb.call(sources[0], out, batch.progress, **options)
+            result = verb.call(sources[0], out, progress=batch.progress, **options)
             report(FileResult(sources[0], os.fspath(result.path), verb.done, result))
-            return _print_one(result, verb, as_json=as_json)
+            if as_json:
+                print_json(result.to_dict())
+            return verb.code(result)
         pairs = _pairs(verb, sources, out_dir)
         if executor is not None:
             _check_targets(verb, [target for _, target in pairs])
@@ -251,7 +258,7 @@ def run_verb(
             partial(_call, verb.call, options),
             pairs,
             done=verb.done,
-            jobs=jobs,
+            jobs=jobs or 1,
             progress=batch.progress,
             on_result=report,
             executor=executor,
@@ -263,15 +270,9 @@ def run_verb(
     return batch_code(each.error for each in results) or max(codes, default=DONE)
 
 
-def _print_one(result: Any, verb: Verb, *, as_json: bool) -> int:
-    if as_json:
-        print_json(result.to_dict())
-    return verb.code(result)
-
-
 def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
     """Return a list with the single source, and the output of this source."""
-    least, most = (2, 2) if verb.needs_output else (1, 1 if verb.name_output is None else 2)
+    least, most = (2, 2) if verb.needs_output else (1, 1 if verb.ending is None else 2)
     if not least <= len(given) <= most:
         context = click.get_current_context()
         if len(given) < least:
@@ -280,8 +281,8 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
             f"expected one source and its output; got {len(given)} arguments",
             hint="Give --out-dir D to get one output for each source.",
         )
-    if len(given) == 2 and verb.name_output is not None:
-        _check_is_no_source(verb.name_output(given[0]), *given)
+    if len(given) == 2 and verb.ending is not None:
+        _check_is_no_source(verb.ending, *given)
         if not verb.writes_folders:
             _check_is_no_folder(given[1])
     return given[:1], given[1] if len(given) == 2 else None
@@ -289,7 +290,7 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
 
 def _check_is_no_source(usual: str, source: str, out: str) -> None:
     """Raise an error if the output is an existing file of the source's kind, and this command writes another kind."""
-    kind, wanted = (os.path.splitext(name.lower())[1] for name in (source, usual))
+    kind, wanted = (os.path.splitext(name.lower())[1] for name in (source, f"name{usual}"))
     if kind == os.path.splitext(out.lower())[1] != wanted and os.path.isfile(out):
         raise UsageError(
             f"expected one source and its output; got two {kind} files, {source} and {out}",
@@ -315,18 +316,16 @@ def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
 
 def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[str, str]]:
     """Return each source with its output path; create the output folder."""
-    if verb.name_output is None:
+    if verb.ending is None:
         return [(source, source) for source in sources]
-    folder = None if out_dir is None else given_output(out_dir, remote=verb.writes_urls)
-    if folder is not None and Location(folder).is_remote:
-        return [(source, f"{folder.rstrip('/')}/{url_quote(verb.name_output(source))}") for source in sources]
-    if folder is not None:
-        os.makedirs(folder, exist_ok=True)
-    folders = [os.path.dirname(source) if folder is None else folder for source in sources]
-    return [
-        (source, os.path.join(folder, verb.name_output(source)))
-        for folder, source in zip(folders, sources, strict=True)
-    ]
+    named = [(source, f"{stem_of_archive(source)}{verb.ending}") for source in sources]
+    if out_dir is None:
+        return [(source, os.path.join(os.path.dirname(source), name)) for source, name in named]
+    folder = given_output(out_dir, remote=verb.writes_urls)
+    if Location(folder).is_remote:
+        return [(source, f"{folder.rstrip('/')}/{url_quote(name)}") for source, name in named]
+    os.makedirs(folder, exist_ok=True)
+    return [(source, os.path.join(folder, name)) for source, name in named]
 
 
 def _check_targets(verb: Verb, targets: list[str]) -> None:
@@ -339,4 +338,4 @@ def _check_targets(verb: Verb, targets: list[str]) -> None:
 
 
 def _call(call: Callable[..., Any], options: dict[str, Any], source: str, target: str, progress: Progress) -> Any:
-    return call(source, target, progress, **options)
+    return call(source, target, progress=progress, **options)

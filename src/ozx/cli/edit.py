@@ -12,7 +12,7 @@ import click
 
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import access_options, parse_metadata
+from ozx.cli.options import parse_metadata, result_options
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.image import Difference
@@ -34,10 +34,8 @@ _MOST_NODES = 3
 @click.option("--yes", is_flag=True, help="For a URL: do not ask before the file is replaced.")
 @click.option("--drop-attributes", is_flag=True, help="For a URL: drop tags and access rights that ozx cannot keep.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: Any) -> int:
+@result_options
+def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects
@@ -69,14 +67,11 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
 
     verb = replace(_VERB, lines=lambda result: _result_lines(result, is_shown=result.path in asked))
     confirm = None if yes else ask
-    return run_verb(verb, arguments, **parse_metadata(options), sync=not no_sync, confirm=confirm)
+    return run_verb(verb, arguments, **parse_metadata(options), confirm=confirm)
 
 
 def _check_is_no_output(arguments: tuple[str, ...]) -> None:
-    """Raise an error if two arguments are given, the first is a file, and the second does not exist.
-
-    For other commands, the second argument would be the output; `ozx edit` has no output.
-    """
+    """Raise an error for a file and a missing one: the second would be the output of other commands."""
     if len(arguments) == 2 and os.path.isfile(arguments[0]):
         last = arguments[1]
         if "://" not in last and not os.path.lexists(last):
@@ -86,7 +81,7 @@ def _check_is_no_output(arguments: tuple[str, ...]) -> None:
             )
 
 
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> EditResult:
+def _call(source: str, out: str | None, *, progress: Progress, **options: Any) -> EditResult:
     del out, progress  # a file is edited where it is, and its pixels are not touched
     return edit(source, **options)
 
@@ -161,4 +156,4 @@ def _value(value: float | str | None) -> str:
     return one_line(value) if isinstance(value, str) else f"{value:.10g}"
 
 
-_VERB = Verb("edited", _call, _result_lines, lambda result: result.notes, None)
+_VERB = Verb("edited", _call, _result_lines, None)

@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from ozx.cli.batch import Verb, many_options, run_verb, threads_of
-from ozx.cli.options import access_options
+from ozx.cli.batch import Verb, many_options, run_verb
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
-from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.export import ExportedImageResult, ExportResult, export
-from ozx.progress import Progress
 
 
 @click.command("export")
@@ -37,10 +35,8 @@ from ozx.progress import Progress
 )
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+@result_options
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Write images as a pyramidal OME-TIFF file.
 
     An image becomes tiles with its levels as SubIFDs; a series or a plate becomes one file with all of its images.
@@ -59,11 +55,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
     """
     # zarr reads chunks concurrently and reports the first damaged one; asyncio would print the others at the exit.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    return run_verb(_VERB, arguments, **threads_of(options), sync=not no_sync)
-
-
-def _call(source: str, out: str, progress: Progress, *, threads: int | None, **options: Any) -> ExportResult:
-    return export(source, out, **options, jobs=threads, progress=progress)
+    return run_verb(_VERB, arguments, **options)
 
 
 def _lines(result: ExportResult) -> list[str]:
@@ -79,11 +71,4 @@ def _describe(image: ExportedImageResult) -> str:
     return f"{axes} {lengths} {image.dtype}, {len(image.levels)} level{'s' if len(image.levels) != 1 else ''}"
 
 
-_VERB = Verb(
-    "exported",
-    _call,
-    _lines,
-    lambda result: result.notes,
-    lambda source: f"{stem_of_archive(source)}.ome.tif",
-    needs_output=True,
-)
+_VERB = Verb("exported", export, _lines, ".ome.tif", needs_output=True, has_threads=True)

@@ -7,11 +7,10 @@ from typing import Any
 import click
 
 from ozx.cli.arguments import expand_argument
+from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
-from ozx.cli.progress import progress_bar
-from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.extract import ExtractedImage, ExtractResult, extract
 
 
@@ -39,16 +38,11 @@ from ozx.operations.extract import ExtractedImage, ExtractResult, extract
     metavar="SIZE",
     help="Leave out the finest levels until OUT has at most this size: 20MB, 1.5GiB, bytes.",
 )
-@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option(
-    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
-)
+@version_options
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written and read.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(
     *,
     path: str,

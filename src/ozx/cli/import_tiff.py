@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ import click
 from ozx.cli.arguments import expand_patterns, names_output, output_of_one, refuse_folder
 from ozx.cli.batch import counted, following
 from ozx.cli.exit_codes import DONE, WITH_LOSS, batch_code
-from ozx.cli.options import access_options, connected, dask_option, parse_metadata
+from ozx.cli.options import connected, dask_option, jobs_option, new_layout_options, parse_metadata, result_options
 from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
@@ -54,12 +53,7 @@ _MIXED = 3
 @click.option("--labels", is_flag=True, help="The pixels are labels: write a label image.")
 @click.option("--reuse-levels", is_flag=True, help="Copy the smaller levels of the TIFF file if they fit the image.")
 @click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), help="Method of downsampling.")
-@click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x.")
-@click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis.")
-@click.option(
-    "--shards", metavar="auto|none|A=N,...", default="auto", show_default=True, help="Shard shape, in pixels by axis."
-)
-@click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ...")
+@new_layout_options
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
@@ -78,15 +72,11 @@ _MIXED = 3
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to the file.")
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
 @click.option("--resume", is_flag=True, help="Skip sources whose output is complete.")
-@click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of sources at a time."
-)
+@jobs_option
 @dask_option
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
-@partial(log_options, resumes=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@log_options(resumes=True)
+@result_options
 def command(
     *,
     arguments: tuple[str, ...],
@@ -186,10 +176,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
 
 
 def _check_source(source: str, out: str) -> None:
-    """Raise an error if the source is a folder.
-
-    If `out` is not the name of an .ozx file, the hint suggests `out` as the folder for the outputs.
-    """
+    """Raise an error if the source is a folder; the hint names `out` for the outputs unless it is an .ozx file."""
     if os.path.isdir(source):
         try:
             check_is_tiff_file(source)

@@ -11,7 +11,7 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.options import access_options
-from ozx.cli.output import format_bytes, one_line, print_json, report_error
+from ozx.cli.output import format_bytes, one_line, print_json, say_error
 from ozx.errors import OzxError
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.images import Image, Level
@@ -37,13 +37,6 @@ def draw_tree(nodes: Sequence[NodeSummary], width: int) -> list[str]:
 
     Groups end in a slash; the arrays of a group share a line. A long tree is abbreviated: the first sub-group of each
     group is drawn, the others are counted.
-
-    Examples
-    --------
-    >>> from ozx.operations.info import NodeSummary
-    >>> nodes = [NodeSummary("", "group"), NodeSummary("0", "array"), NodeSummary("1", "array")]
-    >>> draw_tree([*nodes, NodeSummary("labels", "group"), NodeSummary("labels/cells", "group")], 80)
-    ['0  1', 'labels/', '  cells/']
     """
     root = _Branch()
     for node in nodes:
@@ -126,9 +119,7 @@ def describe(inspection: Inspection) -> str:
     elif inspection.arrays:
         lines += ["", "arrays", *_levels(inspection.arrays, ())]
     if inspection.labels:
-        lines += ["", "labels"]
-        lines += _table([_summary(image) for image in inspection.labels[:_MOST_ROWS]])
-        lines += _more(len(inspection.labels) - _MOST_ROWS)
+        lines += ["", "labels", *_first([_summary(image) for image in inspection.labels])]
     tree = draw_tree(inspection.nodes, _WIDTH - 2)
     if tree:
         lines += ["", "hierarchy", *(f"  {line}" for line in tree)]
@@ -154,7 +145,7 @@ def _declared(title: str, nodes: Sequence[tuple[str, tuple[str, ...]]]) -> list[
         [name, ", ".join(paths[:3]) + (f", {_MORE} {len(paths) - 3:,} more" if len(paths) > 3 else "")]
         for name, paths in found.items()
     ]
-    return ["", title, *_table(rows[:_MOST_ROWS]), *_more(len(rows) - _MOST_ROWS)]
+    return ["", title, *_first(rows)]
 
 
 def _head(inspection: Inspection) -> list[str]:
@@ -208,10 +199,11 @@ def _whole(inspection: Inspection) -> list[str]:
     if inspection.scene is not None:
         lines += _coordinates(inspection.scene.systems, inspection.scene.transformations, None)
     if inspection.collection is not None:
-        nodes = inspection.collection.nodes
-        shown = nodes[:_MOST_ROWS]
-        rows = [["  " * node.depth + (node.name or "?"), node.type or "?", node.path or ""] for node in shown]
-        lines += ["", "nodes of the collection", *_table(rows), *_more(len(nodes) - len(rows))]
+        rows = [
+            ["  " * node.depth + (node.name or "?"), node.type or "?", node.path or ""]
+            for node in inspection.collection.nodes
+        ]
+        lines += ["", "nodes of the collection", *_first(rows)]
     return lines
 
 
@@ -224,7 +216,7 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
         rows = [
             [str(number), channel.label or "?", _color(channel.color)] for number, channel in enumerate(image.channels)
         ]
-        lines += ["", "channels", *_table(rows[:_MOST_ROWS], "><<"), *_more(len(rows) - _MOST_ROWS)]
+        lines += ["", "channels", *_first(rows, "><<")]
     lines += ["", "levels", *_levels(image.levels, image.axes)]
     if image.records is not None:
         frames = f"({image.records.frames:,} frame{'s' if image.records.frames != 1 else ''})"
@@ -245,14 +237,9 @@ def _coordinates(
         units = ", ".join(dict.fromkeys(_UNITS.get(axis.unit, axis.unit) for axis in system.axes if axis.unit))
         mark = "that of the levels" if own is not None and system.name == own else ""
         rows.append([one_line(system.name or "?"), axes, units, mark])
-    steps = [
-        [one_line(step.type or "?"), _end(step.input), _ARROW, _end(step.output)]
-        for step in transformations[:_MOST_ROWS]
-    ]
-    lines = ["", "coordinate systems", *_table(rows[:_MOST_ROWS]), *_more(len(rows) - _MOST_ROWS)] if rows else []
-    if steps:
-        lines += ["", "transformations", *_table(steps), *_more(len(transformations) - _MOST_ROWS)]
-    return lines
+    steps = [[one_line(step.type or "?"), _end(step.input), _ARROW, _end(step.output)] for step in transformations]
+    lines = ["", "coordinate systems", *_first(rows)] if rows else []
+    return lines + (["", "transformations", *_first(steps)] if steps else [])
 
 
 def _end(end: End) -> str:
@@ -341,6 +328,11 @@ def _more(count: int) -> list[str]:
     return [f"  {_MORE} {count:,} more"] if count > 0 else []
 
 
+def _first(rows: Sequence[Sequence[str]], align: str | None = None) -> list[str]:
+    """Return the first rows of a table, and how many more there are."""
+    return [*_table(rows[:_MOST_ROWS], align), *_more(len(rows) - _MOST_ROWS)]
+
+
 def _table(rows: Sequence[Sequence[str]], align: str | None = None, gap: int = 2) -> list[str]:
     """Return a table as lines with aligned columns; `align` has ``<`` or ``>`` for each column."""
     if not rows:
@@ -393,7 +385,7 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
                 click.echo()
             _print(path, as_json=as_json)
         except OzxError as error:
-            report_error(error)
+            say_error(str(error), error.rule, error.hint)
             failures.append(describe_failure(error))
     return batch_code(failures)
 

@@ -1,11 +1,11 @@
-"""Options that several commands share: access to URLs, metadata of images, a Dask cluster."""
+"""Options that several commands share, each declared once: access to URLs, layout, metadata, a Dask cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -13,49 +13,25 @@ import ozx
 from ozx.archive.remote.access import parse_storage_options, storage_options
 from ozx.errors import ResourceError, UsageError
 from ozx.extras import install_hint
+from ozx.hierarchy.ome.conversion import VERSIONS
 
-# Options of commands that open URLs: credentials and endpoints.
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def access_options(command: _Command) -> _Command:
-    """Add ``--timeout`` and the options of `store_options`; all of them apply until the command ends."""
-    return click.option(
-        "--timeout",
-        metavar="SECONDS",
-        type=float,
-        expose_value=False,
-        callback=_set_timeout,
-        help="End the command if its requests take longer than this.",
-    )(store_options(command))
+# A function that becomes a command, and a decorator of it.
+_Command = Callable[..., Any]
+_Options = Callable[[_Command], _Command]
 
 
-def store_options(command: _Command) -> _Command:
-    """Add ``--anonymous``, ``--storage-option`` and ``--no-cache`` to commands that run until they are stopped."""
-    anonymous = click.option(
-        "--anonymous",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_anonymous,
-        help="Open URLs without credentials, as public buckets allow.",
-    )
-    option = click.option(
-        "--storage-option",
-        metavar="KEY=VALUE",
-        multiple=True,
-        expose_value=False,
-        callback=_set_options,
-        help="An option for opening URLs, such as endpoint=https://s3.example.org; can be repeated.",
-    )
-    cache = click.option(
-        "--no-cache",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_no_cache,
-        help="Do not use cached central directories of remote archives.",
-    )
-    return anonymous(option(cache(command)))
+def together(*options: _Options) -> _Options:
+    """Return a decorator that adds several options to a command, in this order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+# Options for opening URLs: credentials and endpoints.
 
 
 def _set_anonymous(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
@@ -78,6 +54,86 @@ def _set_options(ctx: click.Context, _: click.Parameter, value: tuple[str, ...])
         ctx.with_resource(storage_options(**parse_storage_options(value)))
 
 
+#: Options for opening URLs, of commands that run until they are stopped.
+store_options = together(
+    click.option(
+        "--anonymous",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_anonymous,
+        help="Open URLs without credentials, as public buckets allow.",
+    ),
+    click.option(
+        "--storage-option",
+        metavar="KEY=VALUE",
+        multiple=True,
+        expose_value=False,
+        callback=_set_options,
+        help="An option for opening URLs, such as endpoint=https://s3.example.org; can be repeated.",
+    ),
+    click.option(
+        "--no-cache",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_no_cache,
+        help="Do not use cached central directories of remote archives.",
+    ),
+)
+#: The same, with a limit of time; all of them apply until the command ends.
+access_options = together(
+    click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        expose_value=False,
+        callback=_set_timeout,
+        help="End the command if its requests take longer than this.",
+    ),
+    store_options,
+)
+
+# Options that several commands have, in the order of their help.
+
+result_options = together(
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+    access_options,
+)
+jobs_option = click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of sources at a time."
+)
+encoding_options = together(
+    click.option(
+        "--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis; all chunks are encoded again."
+    ),
+    click.option(
+        "--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, none); all chunks are encoded again."
+    ),
+    click.option(
+        "--chunk-checksums",
+        type=click.Choice(["add", "keep", "drop"]),
+        help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
+    ),
+)
+version_options = together(
+    click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version."),
+    click.option(
+        "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
+    ),
+)
+new_layout_options = together(
+    click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x."),
+    click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis."),
+    click.option(
+        "--shards",
+        metavar="auto|none|A=N,...",
+        default="auto",
+        show_default=True,
+        help="Shard shape, in pixels by axis.",
+    ),
+    click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ..."),
+)
+
 # Options of ``edit`` and ``import`` that replace the metadata of an image.
 
 
@@ -93,12 +149,9 @@ def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
 
 _SECONDS = 10
 
-
-def dask_option(command: _Command) -> _Command:
-    """Add the option ``--dask`` to a command."""
-    return click.option(
-        "--dask", metavar="ADDRESS", help="Process the files on the Dask cluster with this address: tcp://host:8786."
-    )(command)
+dask_option = click.option(
+    "--dask", metavar="ADDRESS", help="Process the files on the Dask cluster with this address: tcp://host:8786."
+)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ozx.errors import OzxError, shortened
+from ozx.errors import shortened
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -55,22 +55,10 @@ def to_json(answer: object, indent: int | None = None) -> str:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Write a message to stderr; omit the middle of a message longer than one screen.
-
-    Errors of stderr are ignored.
-    """
+    """Write a message to stderr, whose errors are ignored; omit the middle of one that is longer than a screen."""
     if not quiet:
         with suppress(OSError):
             click.echo(shortened(printable(text)), err=True)
-
-
-def report_error(error: OSError | OzxError) -> None:
-    """Report an error with its rule and hint, without a traceback."""
-    if isinstance(error, OzxError):
-        say_error(str(error), error.rule, error.hint)
-        return
-    where = f"{error.filename}: " if error.filename is not None else ""
-    say_error(f"{where}{error.strerror or error}")
 
 
 def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:
@@ -81,26 +69,14 @@ def say_error(message: str, rule: str | None = None, hint: str | None = None) ->
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with control characters escaped, so that names in files cannot control the terminal.
-
-    Examples
-    --------
-    >>> printable("0/\x1b[2J")
-    '0/\\x1b[2J'
-    """
+    """Return `text` with control characters escaped, so that names in files cannot control the terminal."""
     return _CONTROL.sub(
         lambda match: match[0] if match[0] in "\n\t" else match[0].encode("unicode_escape").decode(), text
     )
 
 
 def one_line(text: str) -> str:
-    r"""Return `text` with every control character escaped, including line ends.
-
-    Examples
-    --------
-    >>> one_line("a\nb")
-    'a\\nb'
-    """
+    """Return `text` with every control character escaped, including line ends."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

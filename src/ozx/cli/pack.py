@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import click
@@ -11,11 +10,10 @@ import click
 from ozx.cli.arguments import expand_patterns, is_zarr, names_output, output_of_one, refuse_folder
 from ozx.cli.batch import Batch, counted, following
 from ozx.cli.exit_codes import DONE, WITH_LOSS, batch_code
-from ozx.cli.options import access_options, connected, dask_option
+from ozx.cli.options import connected, dask_option, encoding_options, jobs_option, result_options, version_options
 from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.pack import pack, pack_many
 from ozx.operations.pack_one import PackManyResult, PackResult
 
@@ -31,9 +29,7 @@ _ENDINGS = (".ozx", ".zip")
     help="Write the files to this folder, not beside SOURCE.",
 )
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
-@click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of sources at a time."
-)
+@jobs_option
 @click.option("--verify", is_flag=True, help="Read each file back and compare every value.")
 @click.option(
     "--remove-source", is_flag=True, help="Delete each source when its file is verified, unless the source changed."
@@ -44,25 +40,14 @@ _ENDINGS = (".ozx", ".zip")
 @click.option(
     "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
 )
-@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis; all chunks are encoded again.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, none); all chunks are encoded again.")
-@click.option(
-    "--chunk-checksums",
-    type=click.Choice(["add", "keep", "drop"]),
-    help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
-)
-@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option(
-    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
-)
+@encoding_options
+@version_options
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
-@partial(log_options, resumes=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@log_options(resumes=True)
+@result_options
 def command(
     *,
     arguments: tuple[str, ...],

@@ -9,13 +9,11 @@ import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.exit_codes import DONE, WITH_LOSS
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
 from ozx.flow.repair.salvage import ArrayLoss, LostChunk
-from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.recover import RecoverResult, recover
-from ozx.progress import Progress
 
 _MOST_LINES = 20
 
@@ -28,10 +26,8 @@ _MOST_LINES = 20
     "--keep-unproven", is_flag=True, help="Keep chunks without a checksum in damaged shards; pixels may be wrong."
 )
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+@result_options
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Recover the intact values of a damaged or unfinished .ozx file.
 
     BROKEN may be truncated, damaged anywhere, or the NAME.partial of a killed writer. A URL is copied into the folder
@@ -48,11 +44,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
       ozx recover damaged/*.ozx --out-dir recovered
       ozx recover run7.ozx.partial run7.ozx --json > report.json
     """
-    return run_verb(_VERB, arguments, **options, sync=not no_sync)
-
-
-def _call(source: str, out: str, progress: Progress, **options: Any) -> RecoverResult:
-    return recover(source, out, **options, progress=progress)
+    return run_verb(_VERB, arguments, **options)
 
 
 def _code(result: RecoverResult) -> int:
@@ -103,13 +95,4 @@ def _describe_array(loss: ArrayLoss) -> str:
     return f"{name}: {loss.found:,} of {loss.chunks:,} chunks; {loss.missing:,} missing{inner}{where}"
 
 
-_VERB = Verb(
-    "recovered",
-    _call,
-    _lines,
-    lambda result: result.notes,
-    lambda source: f"{stem_of_archive(source)}.ozx",
-    code=_code,
-    needs_output=True,
-    writes_urls=False,
-)
+_VERB = Verb("recovered", recover, _lines, ".ozx", code=_code, needs_output=True, writes_urls=False)

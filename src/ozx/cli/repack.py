@@ -6,13 +6,10 @@ from typing import Any
 
 import click
 
-from ozx.cli.batch import Verb, many_options, run_verb, threads_of
-from ozx.cli.options import access_options
+from ozx.cli.batch import Verb, many_options, run_verb
+from ozx.cli.options import encoding_options, result_options, version_options
 from ozx.cli.output import format_bytes
-from ozx.flow.sinks.target import stem_of_archive
-from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.repack import RepackResult, repack
-from ozx.progress import Progress
 
 _WORDS = {
     "copied": "as stored",
@@ -32,20 +29,11 @@ _WORDS = {
     show_default=True,
     help="Shards: chosen per array, unchanged, none, or their shape in pixels by axis (y=4096,x=4096).",
 )
-@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis; all chunks are encoded again.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, none); all chunks are encoded again.")
-@click.option(
-    "--chunk-checksums",
-    type=click.Choice(["add", "keep", "drop"]),
-    help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
-)
+@encoding_options
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
-@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option(
-    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
-)
+@version_options
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back and compare every value.")
 @click.option(
@@ -62,10 +50,8 @@ _WORDS = {
     help="Number of threads; with --out-dir, number of concurrent sources.  "
     "[default: one thread per processor, at most 4]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+@result_options
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.
 
     SOURCE is a directory, an .ozx or .zip file, or a URL, with OME-Zarr 0.4, 0.5 or 0.6. OUT is an .ozx file, or a
@@ -80,11 +66,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
       ozx repack old/*.zarr --out-dir new
       ozx repack cells.ozx small.ozx --codec blosc-zstd:9 --shards auto
     """
-    return run_verb(_VERB, arguments, **threads_of(options), sync=not no_sync)
-
-
-def _call(source: str, out: str, progress: Progress, *, threads: int | None, **options: Any) -> RepackResult:
-    return repack(source, out, **options, jobs=threads, progress=progress)
+    return run_verb(_VERB, arguments, **options)
 
 
 def _notes(result: RepackResult) -> list[str]:
@@ -99,12 +81,4 @@ def _lines(result: RepackResult) -> list[str]:
     return [f"{result.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb(
-    "repacked",
-    _call,
-    _lines,
-    _notes,
-    lambda source: f"{stem_of_archive(source)}.ozx",
-    needs_output=True,
-    writes_folders=True,
-)
+_VERB = Verb("repacked", repack, _lines, ".ozx", _notes, needs_output=True, has_threads=True, writes_folders=True)

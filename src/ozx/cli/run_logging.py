@@ -9,33 +9,28 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 import ozx
+from ozx.cli.options import together
 from ozx.cli.output import say
-from ozx.errors import OzxError, UsageError
-from ozx.flow.batch import describe_failure
+from ozx.errors import UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
 from ozx.flow.sources.location import given_output, printable_location
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 # Options that change messages and logs, but not the output files.
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 
 
-def log_options(command: _Command, *, resumes: bool = False) -> _Command:
-    """Add the options ``--log`` and ``--retry-failed`` to a command.
-
-    With `resumes`, ``--retry-failed`` implies ``--resume``.
-    """
+def log_options(*, resumes: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the options ``--log`` and ``--retry-failed``; with `resumes`, the second implies ``--resume``."""
     retry = f"Process the sources that failed according to LOG{'; implies --resume' if resumes else ''}."
-    command = click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry)(command)
-    return click.option("--log", metavar="LOG", type=click.Path(), help="Append a line of JSON for each file to LOG.")(
-        command
+    return together(
+        click.option("--log", metavar="LOG", type=click.Path(), help="Append a line of JSON for each file to LOG."),
+        click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry),
     )
 
 
@@ -56,28 +51,23 @@ class RunLogger:
         }
 
     def add(self, result: Any, code: int) -> None:
-        """Append a line for a result, with its exit code."""
-        output = getattr(result, "path", None) if self._verb != "verify" else None  # which writes nothing
-        self._append(
-            result.source,
-            output=None if output is None else _absolute(output),
+        """Append a line for a result, with its exit code; without an output, its path is empty."""
+        is_written = bool(result.path) and self._verb not in ("validate", "verify")
+        line = LogLine(
+            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            source=_absolute(result.source),
+            output=_absolute(result.path) if is_written else None,
             status=result.status,
-            bytes=None if output is None else getattr(result, "bytes", None),
+            bytes=getattr(result, "bytes", None) if is_written else None,
             sha256=getattr(result, "sha256", None),
             manifest_sha256=getattr(result, "manifest_sha256", None),
             verified=getattr(result, "verified", False),
             source_removed=getattr(result, "source_removed", False),
             exit=code,
             error=result.error,
+            **self._facts,
         )
-
-    def fail(self, source: str, error: OzxError, code: int) -> None:
-        """Append a line for a source whose error ends the command."""
-        self._append(source, output=None, status="failed", exit=code, error=describe_failure(error))
-
-    def _append(self, source: str, **values: Any) -> None:
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._log.append(LogLine(time=time, source=_absolute(source), **self._facts, **values))
+        self._log.append(line)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from ozx.cli.exit_codes import DONE, WITH_LOSS
-from ozx.cli.options import parse_metadata, store_options
+from ozx.cli.options import new_layout_options, parse_metadata, store_options
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
@@ -37,12 +37,7 @@ from ozx.operations.stream import stream
 @click.option("--channel-names", metavar="A,B,...", help="Names of the channels.")
 @click.option("--name", metavar="N", help="Name of the image.")
 @click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), default="mean", help="Downsampling method.")
-@click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x.")
-@click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis.")
-@click.option(
-    "--shards", metavar="auto|none|A=N,...", default="auto", show_default=True, help="Shard shape, in pixels by axis."
-)
-@click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ...")
+@new_layout_options
 @click.option(
     "--ome-version", type=click.Choice(VERSIONS), default="0.5", show_default=True, help="OME-Zarr version to write."
 )

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import access_options
-from ozx.flow.sinks.target import stem_of_archive
+from ozx.cli.options import result_options
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.progress import Progress
 
@@ -19,9 +18,7 @@ from ozx.progress import Progress
 @click.option("--size", metavar="N", type=int, default=256, show_default=True, help="The longest side in pixels.")
 @click.option("--cache", is_flag=True, help="Write to the desktop's thumbnail folder, instead of OUT.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Make a small picture of an .ozx file or an OME-Zarr directory.
 
@@ -42,7 +39,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     return run_verb(_VERB, arguments, **options)
 
 
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> ThumbnailResult:
+def _call(source: str, out: str | None, *, progress: Progress, **options: Any) -> ThumbnailResult:
     del progress  # a thumbnail takes a moment
     return thumbnail(source, out, **options)
 
@@ -51,4 +48,4 @@ def _lines(result: ThumbnailResult) -> list[str]:
     return [f"{result.path}  {result.width} × {result.height} pixels"]
 
 
-_VERB = Verb("made", _call, _lines, lambda result: result.notes, lambda source: f"{stem_of_archive(source)}.png")
+_VERB = Verb("made", _call, _lines, ".png")

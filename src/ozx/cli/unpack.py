@@ -7,11 +7,9 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes
-from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.unpack import UnpackResult, unpack
-from ozx.progress import Progress
 
 
 @click.command("unpack")
@@ -21,10 +19,8 @@ from ozx.progress import Progress
 @click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
 @click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
-def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+@result_options
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Turn .ozx files back into directories.
 
     cells.ozx becomes cells.ome.zarr beside it unless OUT is given; several files need --out-dir.
@@ -42,22 +38,11 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
       ozx unpack *.ozx --out-dir unpacked --jobs 2
       ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
     """
-    return run_verb(_VERB, arguments, **options, sync=not no_sync)
-
-
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> UnpackResult:
-    return unpack(source, out, **options, progress=progress)
+    return run_verb(_VERB, arguments, **options)
 
 
 def _lines(result: UnpackResult) -> list[str]:
     return [f"{result.path}  {result.entries:,} files, {format_bytes(result.bytes)}"]
 
 
-_VERB = Verb(
-    "unpacked",
-    _call,
-    _lines,
-    lambda result: result.notes,
-    lambda source: f"{stem_of_archive(source)}.ome.zarr",
-    writes_folders=True,
-)
+_VERB = Verb("unpacked", unpack, _lines, ".ome.zarr", writes_folders=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from ozx.cli.options import access_options, connected, dask_option
 from ozx.cli.output import one_line, print_json, say
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError, shortened
-from ozx.flow.batch import describe_failure
+from ozx.flow.batch import FileResult, describe_failure
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.progress import NO_PROGRESS
@@ -61,13 +61,7 @@ def report_lines(report: Report, *, with_notes: bool = True) -> Iterator[str]:
 
 
 def extent_of(report: Report) -> str:
-    """Return a text on the extent of the checks, and on the option for the remaining checks.
-
-    Examples
-    --------
-    >>> extent_of(Report.of("cells.ozx", "hierarchy", []))
-    'structure, but not the pixels; give --level data to check them, too'
-    """
+    """Return a text on the extent of the checks, and on the option for the remaining checks."""
     if report.looked_at["metadata"] == "none":
         return "structure of the ZIP file, but neither metadata nor pixels; give --level data to check them, too"
     return {
@@ -186,7 +180,7 @@ def _count(number: int, what: Severity) -> str:
     "ozx never downloads a schema.",
 )
 @dask_option
-@log_options
+@log_options()
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of files at a time."
 )
@@ -249,7 +243,7 @@ def command(
         options |= {"jobs": jobs, "schemas": _to_schemas(schemas), "progress": progress, "executor": executor}
         answers = validate_many(asked, **options)
         for number, answer in answers:
-            checked, found[number] = _Checked.of(asked[number], answer), answer
+            checked, found[number] = _checked(asked[number], answer), answer
             if not isinstance(answer, Report):
                 batch.add(checked, (), list)
                 codes.add(exit_code(answer))
@@ -269,20 +263,11 @@ def command(
     return next(code for code in (FAULT, WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
 
 
-@dataclass(frozen=True)
-class _Checked:
-    """The validation result of one file in a batch."""
-
-    source: str
-    status: str
-    error: dict[str, str | None] | None = None
-
-    @classmethod
-    def of(cls, path: str, answer: Outcome) -> _Checked:
-        """Return the result for a validation report or an error."""
-        if isinstance(answer, Report):
-            return cls(path, "valid" if answer.valid else "not valid")
-        return cls(path, "not read", describe_failure(answer))
+def _checked(path: str, answer: Outcome) -> FileResult:
+    """Return the result for one file of a batch, from a report or an error."""
+    if isinstance(answer, Report):
+        return FileResult(path, path, "valid" if answer.valid else "not valid")
+    return FileResult(path, path, "not read", error=describe_failure(answer))
 
 
 def _write_page(path: str, answers: list[tuple[str, Outcome]]) -> None:

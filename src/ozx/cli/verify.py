@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from ozx.cli.arguments import expand_argument, is_zarr
-from ozx.cli.batch import Verb, many_options, run_verb
+from ozx.cli.batch import Verb, many_options, progress_bar, run_verb
 from ozx.cli.exit_codes import DONE, WRONG_FILE
-from ozx.cli.options import access_options
+from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, print_json, say
-from ozx.cli.progress import progress_bar
 from ozx.errors import UsageError
 from ozx.operations.verify import FixityResult, VerifyResult, verify, verify_folder, verify_log
 from ozx.progress import Progress
@@ -25,9 +24,7 @@ from ozx.progress import Progress
     "--manifest", metavar="M", type=click.Path(), help="The manifest of one FILE.  [default: FILE.manifest.json]"
 )
 @many_options(has_out_dir=False, has_dask=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@access_options
+@result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Compare .ozx files, or all of a folder or log, with what was recorded when they were packed.
 
@@ -76,7 +73,7 @@ def _print_fixity(compare: Callable[..., FixityResult], path: str, options: dict
     return DONE if result else WRONG_FILE
 
 
-def _call(source: str, out: str | None, progress: Progress, **options: Any) -> VerifyResult:
+def _call(source: str, out: str | None, *, progress: Progress, **options: Any) -> VerifyResult:
     del out  # nothing is written
     return verify(source, **options, progress=progress)
 
@@ -89,4 +86,4 @@ def _lines(result: VerifyResult) -> list[str]:
     return [f"{result.path}  {'; '.join(parts)}"]
 
 
-_VERB = Verb("verified", _call, _lines, lambda _: (), None)
+_VERB = Verb("verified", _call, _lines, None, lambda _: ())

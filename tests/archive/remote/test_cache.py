@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from cases.archive_builder import ArchiveBuilder, array, group
-from range_server import serving
 from remote_archives import HURRY, MIB, TAIL
+from servers import serving
 
 import ozx
 from ozx.archive.reader import ArchiveReader

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
-from folder_server import serving_folder
 from hierarchies import FIXTURES, tree
+from servers import serving_folder
 
 import ozx
 from ozx.archive.remote.object_store import ETags, md5_of

@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from folder_server import serving_folder
+from servers import serving_folder
 
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.errors import FormatError, ResourceError, UsageError

@@ -8,8 +8,8 @@ import struct
 
 import pytest
 from cases.archive_builder import group
-from range_server import serving
 from remote_archives import CHUNK, TAIL, VALUES, ZEROS, build, header_end, opened, span
+from servers import serving
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.source import RemoteSource

@@ -10,8 +10,8 @@ import types
 
 import pytest
 from fault_proxy import Fault, proxying
-from range_server import serving
 from remote_archives import HURRY, build
+from servers import serving
 
 import ozx
 from ozx.archive.remote import deadline as deadlines
@@ -32,7 +32,7 @@ def proxy():
 
 @pytest.mark.ci
 def test_retry_after_is_honoured(proxy):
-    proxy.faults = [Fault.status(503, retry_after="1")] * 2
+    proxy.faults = [Fault("status", 503, retry_after="1")] * 2
     begun = time.monotonic()
     RemoteSource(f"{proxy.url}/cells.ozx", HURRY).size()
     assert time.monotonic() - begun >= 1.0
@@ -43,7 +43,7 @@ def test_retry_after_is_honoured(proxy):
 def test_retry_after_holds_for_all_requests(proxy):
     source = RemoteSource(f"{proxy.url}/cells.ozx", HURRY)
     source.size()
-    proxy.faults = [Fault.status(429, retry_after="1")] * 2
+    proxy.faults = [Fault("status", 429, retry_after="1")] * 2
     proxy.times.clear()
 
     async def read_all():
@@ -57,7 +57,7 @@ def test_retry_after_holds_for_all_requests(proxy):
 
 
 def test_a_server_that_asks_for_an_hour(proxy):
-    proxy.faults = [Fault.status(503, retry_after="3600")] * 2
+    proxy.faults = [Fault("status", 503, retry_after="3600")] * 2
     with pytest.raises(ResourceError, match="asks to wait 3,600 s") as caught:
         RemoteSource(f"{proxy.url}/cells.ozx", HURRY).size()
     assert caught.value.__context__ is None
@@ -85,13 +85,13 @@ def test_servers_that_say_nothing(proxy):
     assert ask_retry_after("s3://bucket/key") is None
     assert ask_retry_after("http://[") is None
     assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
-    proxy.faults = [Fault.status(503)]
+    proxy.faults = [Fault("status", 503)]
     assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
 
 
 def test_a_url_with_a_user(proxy):
     seen = []
-    proxy.choose = lambda method, path, number: Fault.status(503, retry_after="7")
+    proxy.choose = lambda method, path, number: Fault("status", 503, retry_after="7")
     send = proxy.RequestHandlerClass.do_GET
 
     def do_get(handler):
@@ -104,7 +104,7 @@ def test_a_url_with_a_user(proxy):
 
 
 def test_redirects_are_not_followed(proxy):
-    proxy.choose = lambda method, path, number: Fault.status(302)
+    proxy.choose = lambda method, path, number: Fault("status", 302)
     assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
     assert len(proxy.requests) == 1
 
@@ -140,7 +140,7 @@ class TestTimeout:
         with ozx.storage_options(timeout=60):
             source = RemoteSource(f"{proxy.url}/cells.ozx")
             assert asyncio.run(source.read_view_async(0, 4)) == b"PK\x03\x04"
-            proxy.faults = [Fault.stall(20)]
+            proxy.faults = [Fault("stall", seconds=20)]
             ends = current_deadline().end - 0.3
             start = time.monotonic()
             clock = types.SimpleNamespace(time=lambda: ends + time.monotonic() - start)
@@ -151,7 +151,7 @@ class TestTimeout:
             assert time.monotonic() - begun < 10
 
     def test_pauses_between_attempts(self, proxy):
-        proxy.faults = [Fault.status(503, retry_after="60")] * 2
+        proxy.faults = [Fault("status", 503, retry_after="60")] * 2
         with ozx.storage_options(timeout=0.3), pytest.raises(ResourceError, match=r"0\.3 s has passed"):
             RemoteSource(f"{proxy.url}/cells.ozx", HURRY).size()
 

@@ -11,8 +11,8 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from range_server import serving
 from remote_archives import CHUNK, HURRY, MIB, TAIL, build, header_end, opened, span
+from servers import serving
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader

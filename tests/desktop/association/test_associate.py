@@ -280,23 +280,6 @@ def test_what_happens_after_the_database_was_lost(home):
 # Convert to .ozx
 
 
-def test_the_menus_of_file_managers_have_the_converter(home, programs):
-    associate()
-    share, config = home / ".local/share", home / ".config"
-    command = str(programs / "ozx-convert")
-    for path in (
-        share / "Thunar/sendto/ozx-toolkit-convert.desktop",
-        share / "kio/servicemenus/ozx-toolkit-convert.desktop",
-        share / "file-manager/actions/ozx-toolkit-convert.desktop",
-        share / "nemo/actions/ozx-toolkit-convert.nemo_action",
-    ):
-        assert f"Exec={command} %F\n" in path.read_text()
-    for path in (share / "nautilus/scripts/Convert to .ozx", config / "caja/scripts/Convert to .ozx"):
-        assert path.read_text().endswith(f'exec {command} "$@"\n')
-        assert os.access(path, os.X_OK)
-    assert os.access(share / "kio/servicemenus/ozx-toolkit-convert.desktop", os.X_OK)
-
-
 def test_the_converter_never_opens_tiff_files_by_double_click(home):
     associate()
     entries = (home / ".local/share/applications").glob("*.desktop")

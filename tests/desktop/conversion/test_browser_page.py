@@ -8,8 +8,8 @@ import urllib.request
 import pytest
 from private_desktop import wait_for
 
-from ozx.desktop.conversion import browser_page
-from ozx.desktop.conversion.browser_page import open_page
+from ozx.desktop.conversion import convert
+from ozx.desktop.conversion.convert import open_progress_window
 
 
 class Page:
@@ -37,15 +37,16 @@ class Page:
 def browser(monkeypatch):
     """A list of the opened addresses; closing is noticed at once."""
     opened = []
-    monkeypatch.setattr(browser_page, "open_window", lambda url: opened.append(url) or True)
-    monkeypatch.setattr(browser_page, "_GRACE", 0.1)
+    monkeypatch.setattr(convert, "has_screen", lambda: False)  # for zenity
+    monkeypatch.setattr(convert, "open_window", lambda url: opened.append(url) or True)
+    monkeypatch.setattr(convert, "_GRACE", 0.1)
     monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.1)
     return opened
 
 
 @pytest.fixture
 def opened(browser):
-    with open_page() as window:
+    with open_progress_window() as window:
         page = Page(browser[0])
         yield window, page
         page.close()
@@ -118,16 +119,10 @@ def test_the_result_stays_until_the_page_is_closed(opened):
 
 def test_a_page_that_never_comes_cancels_nothing_and_errors_are_shown(browser, monkeypatch):
     said = []
-    monkeypatch.setattr(browser_page, "_PATIENCE", 0.1)
-    monkeypatch.setattr(browser_page, "show_message", said.append)
-    with open_page() as window:
+    monkeypatch.setattr(convert, "_PATIENCE", 0.1)
+    monkeypatch.setattr(convert, "show_message", said.append)
+    with open_progress_window() as window:
         window.finish("complete", is_error=False)
         assert not window.is_cancelled
         window.finish("wrong", is_error=True)
     assert said == ["wrong"]
-
-
-def test_without_a_browser_there_is_no_page(monkeypatch):
-    monkeypatch.setattr(browser_page, "open_window", lambda _: False)
-    with open_page() as window:
-        assert window is None

@@ -49,6 +49,33 @@ def shown_planes(browser, path):
         yield gray
 
 
+def write_two_channels(path, shards=None):
+    """Write two channels, red and green, of which each quarter has another sum."""
+    data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
+    with writing(path) as root:
+        told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
+        write_image(root, data, "cyx", levels=3, shards=shards, omero=told, scale=0.5)
+
+
+def check_numbers(browser, path, values, dtype):
+    """Write and show four values of a type, and check their shades of gray."""
+    low, high = values[0], values[-1]
+    with writing(path) as root:
+        write_image(root, quarters(*values, dtype), "yx", omero=omero(("A", "FFFFFF", low, high)))
+    with shown(browser, path):
+        expected = [(round(255 * (value - low) / (high - low)),) * 3 for value in values]
+        assert near(colors(browser, *QUARTERS), expected)
+
+
+def write_labels_over_an_image(path, **label):
+    """Write labels, half as fine as the image, over the same area; no colour is given for 77."""
+    label["colors"] = [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 0, 255, 0]}]
+    with writing(path) as root:
+        write_image(root, quarters(200, 200, 200, 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
+        labels = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
+        write_image(labels, quarters(0, 1, 2, 77, "int32", 128), "yx", label=label, at="cells", scale=2.0)
+
+
 def check_labels(browser, path):
     """Write and show labels without colours, and check that they get the colours of the thumbnail."""
     values = quarters(1, 2, 77, 123456, "uint32")

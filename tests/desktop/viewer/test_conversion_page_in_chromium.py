@@ -5,8 +5,8 @@ import threading
 import pytest
 from private_desktop import wait_for
 
-from ozx.desktop.conversion import browser_page
-from ozx.desktop.conversion.browser_page import open_page
+from ozx.desktop.conversion import convert
+from ozx.desktop.conversion.convert import open_progress_window
 
 pytestmark = pytest.mark.browser
 
@@ -18,10 +18,11 @@ VISIBLE = "return [...document.querySelectorAll('button')].filter(b => b.offsetP
 @pytest.fixture
 def window(browser, monkeypatch):
     """A conversion whose page the browser shows."""
-    monkeypatch.setattr(browser_page, "open_window", lambda url: browser.open(url) is None)
-    monkeypatch.setattr(browser_page, "_GRACE", 0.2)
+    monkeypatch.setattr(convert, "has_screen", lambda: False)  # for zenity
+    monkeypatch.setattr(convert, "open_window", lambda url: browser.open(url) is None)
+    monkeypatch.setattr(convert, "_GRACE", 0.2)
     monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.2)
-    with open_page() as window:
+    with open_progress_window() as window:
         yield window
         assert [line for line in browser.log() if "favicon" not in line] == []
         browser.open("about:blank")

@@ -27,16 +27,19 @@ from shown_pages import (
     WHITE,
     YELLOW,
     check_labels,
+    check_numbers,
     enter,
     shown,
     shown_planes,
     text_of,
     wait,
+    write_labels_over_an_image,
+    write_two_channels,
 )
 from written import omero, quarters, write_image, writing
 
 import ozx
-from ozx.desktop.viewer.browser import Window
+from ozx.desktop.viewer.browser import BrowserWindow
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.images.pictures.thumbnail import draw_thumbnail
@@ -46,10 +49,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.parametrize("shards", [False, True])
 def test_channels_are_added_in_their_colours(browser, tmp_path, shards):
-    data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
-    with writing(tmp_path / "a.ozx") as root:
-        told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
-        write_image(root, data, "cyx", levels=3, shards=shards, omero=told, scale=0.5)
+    write_two_channels(tmp_path / "a.ozx", shards)
     with shown(browser, tmp_path / "a.ozx"):
         assert colors(browser, *QUARTERS) == [YELLOW, GREEN, RED, BLACK]
         browser.press("1")
@@ -73,12 +73,7 @@ def test_channels_are_added_in_their_colours(browser, tmp_path, shards):
     ],
 )
 def test_every_type_of_numbers_is_shown(browser, tmp_path, values, dtype):
-    low, high = values[0], values[-1]
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, quarters(*values, dtype), "yx", omero=omero(("A", "FFFFFF", low, high)))
-    expected = [(round(255 * (value - low) / (high - low)),) * 3 for value in values]
-    with shown(browser, tmp_path / "a.ozx"):
-        assert near(colors(browser, *QUARTERS), expected)
+    check_numbers(browser, tmp_path / "a.ozx", values, dtype)
 
 
 def test_truth_values_without_metadata(browser, tmp_path):
@@ -180,15 +175,7 @@ def test_the_frames_of_a_stream_appear_while_it_is_written(browser, tmp_path):
 
 
 def test_labels_lie_over_the_image(browser, tmp_path):
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, quarters(200, 200, 200, 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
-        labels = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
-        told = {
-            "colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 0, 255, 0]}],
-            "properties": [{"label-value": 1, "kind": "mitotic"}],
-        }
-        # Half as fine as the image, over the same area.
-        write_image(labels, quarters(0, 1, 2, 77, "int32", 128), "yx", label=told, at="cells", scale=2.0)
+    write_labels_over_an_image(tmp_path / "a.ozx", properties=[{"label-value": 1, "kind": "mitotic"}])
     with shown(browser, tmp_path / "a.ozx"):
         found = colors(browser, *QUARTERS)
         # No colour is given for 77: it is gray, among others that have one.
@@ -406,7 +393,7 @@ def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start
 def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
     urls = queue.Queue()
-    options = {"browser": lambda url: urls.put(url) or Window(), "announce": urls.put}
+    options = {"browser": lambda url: urls.put(url) or BrowserWindow(), "announce": urls.put}
     server = threading.Thread(target=show_page, args=(path,), kwargs=options, daemon=True)
     server.start()
     url = urls.get(timeout=30)

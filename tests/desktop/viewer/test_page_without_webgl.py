@@ -5,8 +5,20 @@ import pytest
 import zarr
 from chromium import Browser, colors, near
 from hierarchies import FIXTURES
-from shown_pages import BLACK, GREEN, QUARTERS, RED, YELLOW, check_labels, enter, shown, shown_planes
-from written import omero, quarters, write_image, writing
+from shown_pages import (
+    BLACK,
+    GREEN,
+    QUARTERS,
+    RED,
+    YELLOW,
+    check_labels,
+    check_numbers,
+    enter,
+    shown,
+    shown_planes,
+    write_labels_over_an_image,
+    write_two_channels,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -31,10 +43,7 @@ def drawn_by(browser):
 
 
 def test_channels_contrast_and_colours(browser, tmp_path):
-    data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
-    with writing(tmp_path / "a.ozx") as root:
-        told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
-        write_image(root, data, "cyx", levels=3, omero=told, scale=0.5)
+    write_two_channels(tmp_path / "a.ozx")
     with shown(browser, tmp_path / "a.ozx"):
         assert "2-D canvas" in drawn_by(browser)
         assert colors(browser, *QUARTERS) == [YELLOW, GREEN, RED, BLACK]
@@ -50,12 +59,7 @@ def test_channels_contrast_and_colours(browser, tmp_path):
     [((-100, -50, 0, 100), "int8"), ((0, 10**9, 2 * 10**9, 4 * 10**9), "uint32"), ((0.0, 0.25, 0.5, 1.0), "float64")],
 )
 def test_types_of_numbers(browser, tmp_path, values, dtype):
-    low, high = values[0], values[-1]
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, quarters(*values, dtype), "yx", omero=omero(("A", "FFFFFF", low, high)))
-    expected = [(round(255 * (value - low) / (high - low)),) * 3 for value in values]
-    with shown(browser, tmp_path / "a.ozx"):
-        assert near(colors(browser, *QUARTERS), expected)
+    check_numbers(browser, tmp_path / "a.ozx", values, dtype)
 
 
 def test_planes_in_z_and_t(browser, tmp_path):
@@ -68,12 +72,7 @@ def test_labels(browser, tmp_path):
 
 
 def test_labels_with_colours_lie_over_the_image(browser, tmp_path):
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, quarters(200, 200, 200, 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
-        labels = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
-        given = [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 0, 255, 0]}]
-        told = {"colors": given}
-        write_image(labels, quarters(0, 1, 2, 77, "int32", 128), "yx", label=told, at="cells", scale=2.0)
+    write_labels_over_an_image(tmp_path / "a.ozx")
     with shown(browser, tmp_path / "a.ozx"):
         found = colors(browser, *QUARTERS)
         assert near(found, [(200, 200, 200), (228, 100, 100), (200, 200, 200), (164, 164, 164)])

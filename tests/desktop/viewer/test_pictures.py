@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import zarr
+from pictures import add_image, new_group
 
 from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.pictures import ChunkCache, Pictures, image_samples, label_samples, sample_type
@@ -13,18 +14,10 @@ from ozx.store.lazy_views import LevelSlice
 
 def picture(data, axes="yx", chunks=None, *, label=False, omero=None, levels=()):
     """Return the picture of an image in memory."""
-    types = {"t": "time", "c": "channel"}
-    listed = [{"name": name, "type": types.get(name, "space")} for name in axes]
-    scale = [{"type": "scale", "scale": [1.0] * len(axes)}]
-    arrays = [data, *levels]
-    datasets = [{"path": str(number), "coordinateTransformations": scale} for number in range(len(arrays))]
-    ome = {"version": "0.5", "multiscales": [{"axes": listed, "datasets": datasets}]}
-    ome |= {"image-label": {}} if label else {}
-    ome |= {"omero": omero} if omero else {}
-    root = zarr.create_group({}, attributes={"ome": ome})
-    for number, array in enumerate(arrays):
-        root.create_array(str(number), data=array, chunks=chunks or array.shape)
-    return Pictures(root).image("")
+    scales = [[1.0] * len(axes)] * (1 + len(levels))
+    ome = ({"image-label": {}} if label else {}) | ({"omero": omero} if omero else {})
+    group = add_image(new_group(), [data, *levels], axes, scales=scales, chunks=chunks or data.shape, **ome)
+    return Pictures(group).image("")
 
 
 def test_levels_are_made_where_an_image_has_none():

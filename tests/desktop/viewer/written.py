@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import numpy as np
+import pictures
 import zarr
+from pictures import add_image
 
 from ozx import OzxStore
-
-TYPES = {"t": "time", "c": "channel"}
 
 
 def write_image(
@@ -17,33 +17,18 @@ def write_image(
 ) -> None:
     """Write an image of `data`; the lower levels leave out pixels."""
     factors = [2**number for number in range(levels)]
-    spacing = lambda factor: [scale * factor if name in "yx" else 1.0 for name in axes]
-    ome = {
-        "version": "0.5",
-        "multiscales": [
-            {
-                "axes": [
-                    {"name": name, "type": TYPES.get(name, "space")} | ({"unit": "micrometer"} if name in "zyx" else {})
-                    for name in axes
-                ],
-                "datasets": [
-                    {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": spacing(factor)}]}
-                    for number, factor in enumerate(factors)
-                ],
-            }
-        ],
-    }
-    ome |= {"omero": omero} if omero else {}
-    ome |= {"image-label": label} if label is not None else {}
-    image = group.create_group(at) if at else group
-    image.attrs["ome"] = ome
-    for number, factor in enumerate(factors):
-        level = data[..., ::factor, ::factor]
-        chunks = tuple(
-            min(chunk, length) if name in "yx" else 1 for name, length in zip(axes, level.shape, strict=True)
-        )
-        shard = tuple(2 * length for length in chunks) if shards else None
-        image.create_array(str(number), data=level, chunks=chunks, shards=shard)
+    chunks = tuple(min(chunk, length) if name in "yx" else 1 for name, length in zip(axes, data.shape, strict=True))
+    add_image(
+        group.create_group(at) if at else group,
+        [data[..., ::factor, ::factor] for factor in factors],
+        axes,
+        scales=[[scale * factor if name in "yx" else 1.0 for name in axes] for factor in factors],
+        units=dict.fromkeys("zyx", "micrometer"),
+        chunks=chunks,
+        shards=tuple(2 * length for length in chunks) if shards else None,
+        **({"omero": omero} if omero else {}),
+        **({"image-label": label} if label is not None else {}),
+    )
 
 
 @contextmanager
@@ -64,8 +49,4 @@ def omero(*channels, **rdefs):
 
 def quarters(top_left, top_right, bottom_left, bottom_right, dtype, size=256):
     """Return a picture of four values."""
-    data = np.empty((size, size), dtype)
-    half = size // 2
-    data[:half, :half], data[:half, half:] = top_left, top_right
-    data[half:, :half], data[half:, half:] = bottom_left, bottom_right
-    return data
+    return pictures.quarters(size, np.array([top_left, top_right, bottom_left, bottom_right], dtype))

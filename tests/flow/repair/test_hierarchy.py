@@ -14,8 +14,8 @@ from hierarchies import FIXTURES, tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed import sort_values
-from range_server import serving
 from repaired import VALUES, build, consolidated, contents, repair
+from servers import serving
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.repair import names as repaired_names

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from folder_server import serving_folder
 from hierarchies import FIXTURES, make_image, tree
+from servers import serving_folder
 
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.errors import FormatError

@@ -15,7 +15,7 @@ from queue import Queue
 import numpy as np
 import pytest
 import zarr
-from range_server import serving
+from servers import serving
 from zarr.codecs import ZstdCodec
 
 import ozx

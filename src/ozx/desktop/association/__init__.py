@@ -4,9 +4,7 @@
     The verb, for each system; the program that opens an ``.ozx`` file now.
 ``linux``, ``macos``, ``windows``
     The plan for each desktop.
-``linux_menus``
-    *Convert to .ozx* in the menus of Linux file managers.
-``steps``, ``changes``
+``steps``
     A plan, and the list of what is ours, as data; carrying them out.
 ``key_file``, ``registry``, ``launching``, ``open_with``
     Desktop entries, the Windows registry, the command that a double-click runs.

@@ -5,74 +5,61 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ozx.desktop.association import linux, macos, windows
-from ozx.desktop.association.changes import Action, Changes, is_in_place
 from ozx.desktop.association.launching import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
-from ozx.desktop.association.steps import Own, Step
+from ozx.desktop.association.steps import Action, Changes, Own, Step
 from ozx.errors import UsageError, resource_errors
 from ozx.hierarchy.json.reading import plain_json
 
-# Choose the file association code for the running operating system.
+_Command = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Desktop:
-    """The functions of a file association that differ between operating systems."""
+class _Desktop:
+    """What differs between operating systems."""
 
     system: str  # ``linux``, ``macos`` or ``windows``
-    # returns the steps for a viewer's command, the command of ozx, and the viewer's name
-    plan: Callable[[tuple[str, ...], tuple[str, ...], str], tuple[Step, ...]]
+    # returns the steps for a viewer's command, the command of ozx, the converter's, and the viewer's name
+    plan: Callable[[_Command, _Command, _Command, str], tuple[Step, ...]]
     own: Own  # what `plan` makes, whichever the viewer
-    notes: Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]  # returns remarks about these two commands
     status: Callable[[], Status]  # returns the program that opens ``.ozx`` files now
+    notes: Callable[[_Command, _Command], tuple[str, ...]]  # returns remarks about the commands of viewer and ozx
 
 
-def this_desktop() -> Desktop:
-    """Return the desktop functions for this user and operating system."""
+def _this_desktop() -> _Desktop:
+    """Return what is to do for this user on this operating system."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
-        return _windows(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"))
+        local_data = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+        return _Desktop(
+            "windows",
+            lambda viewer, _ozx, converter, _name: windows.plan(local_data, viewer, converter),
+            windows.own(local_data),
+            lambda: windows.read_status(user_registry(), local_data),
+            lambda _viewer, _ozx: (),
+        )
     if sys.platform == "darwin":
-        return _macos(home)
-    return _linux(os.environ, home)
-
-
-def _linux(environment: Mapping[str, str], home: str) -> Desktop:
-    places = linux.find_places(environment, home)
-    return Desktop(
-        system="linux",
-        plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, find_converter(), name=name),
-        own=linux.own(places),
-        notes=lambda viewer, ozx: tuple(
-            linux.notes(viewer, ozx, places, has_sandbox=shutil.which("bwrap") is not None)
-        ),
-        status=lambda: linux.read_status(places),
-    )
-
-
-def _macos(home: str) -> Desktop:
-    return Desktop(
-        system="macos",
-        plan=lambda viewer, _ozx, _name: macos.plan(home, viewer, find_converter()),
-        own=macos.own(home),
-        notes=lambda _viewer, _ozx: (),
-        status=lambda: macos.read_status(home),
-    )
-
-
-def _windows(local_data: str) -> Desktop:
-    return Desktop(
-        system="windows",
-        plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer, find_converter()),
-        own=windows.own(local_data),
-        notes=lambda _viewer, _ozx: (),
-        status=lambda: windows.read_status(user_registry(), local_data),
+        return _Desktop(
+            "macos",
+            lambda viewer, _ozx, converter, _name: macos.plan(home, viewer, converter),
+            macos.own(home),
+            lambda: macos.read_status(home),
+            lambda _viewer, _ozx: (),
+        )
+    places = linux.find_places(os.environ, home)
+    has_sandbox = shutil.which("bwrap") is not None
+    return _Desktop(
+        "linux",
+        lambda viewer, ozx, converter, name: linux.plan(places, viewer, ozx, converter, name=name),
+        linux.own(places),
+        lambda: linux.read_status(places),
+        lambda viewer, ozx: tuple(linux.notes(viewer, ozx, places, has_sandbox=has_sandbox)),
     )
 
 
@@ -137,14 +124,17 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     False
     """
     _check_home()
-    desktop = this_desktop()
+    desktop = _this_desktop()
     chosen = find_background_viewer() if viewer is None else parse_viewer(viewer)
     name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
     ozx = find_ozx()
-    steps = desktop.plan(chosen, ozx, name)
+    steps = desktop.plan(chosen, ozx, find_converter(), name)
     changes = Changes(user_registry(), is_dry=dry_run)
     changes.remove_old(desktop.own)
-    if not is_in_place(steps, changes.registry) or desktop.status().notes:
+    planned = Changes(changes.registry, is_dry=True)
+    planned.apply(steps)
+    # Programs run each time, so they do not count, unless something is wrong.
+    if any(action.what != "run" for action in planned.actions) or desktop.status().notes:
         changes.apply(steps)
     notes = desktop.notes(chosen, ozx)
     if not dry_run:
@@ -179,7 +169,7 @@ def dissociate(*, dry_run: bool = False) -> Association:
     False
     """
     _check_home()
-    desktop = this_desktop()
+    desktop = _this_desktop()
     changes = Changes(user_registry(), is_dry=dry_run)
     changes.remove_old(desktop.own)
     changes.remove(desktop.own)
@@ -202,7 +192,7 @@ def association_status() -> Status:
     >>> association_status().system in ("linux", "macos", "windows")
     True
     """
-    return this_desktop().status()
+    return _this_desktop().status()
 
 
 def _check_home() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
@@ -41,25 +40,10 @@ def find_value(text: str, section: str, key: str) -> str | None:
     ('3;', None)
     """
     found = None
-    for in_section, line in _iter_lines(text):
-        if in_section == section and (entry := _entry(line, key)):
+    inside = None
+    for line in _LINE.findall(text):
+        if header := _HEADER.fullmatch(line):
+            inside = header["section"] or inside
+        elif inside == section and (entry := _ENTRY.fullmatch(line)) and entry["key"] == key:
             found = entry["value"]
     return found
-
-
-def _iter_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line with its section; a header line belongs to the section that it begins."""
-    section: str | None = None
-    for line in _LINE.findall(text):
-        section = _section(line) or section
-        yield section, line
-
-
-def _section(line: str) -> str | None:
-    header = _HEADER.fullmatch(line)
-    return header["section"] if header else None
-
-
-def _entry(line: str, key: str) -> re.Match[str] | None:
-    entry = _ENTRY.fullmatch(line)
-    return entry if entry and entry["key"] == key else None

@@ -62,24 +62,12 @@ def parse_viewer(command: str) -> tuple[str, ...]:
 
 
 def needs_no_quotes(command: tuple[str, ...]) -> bool:
-    """Return whether a command needs no quotes in a desktop entry; xdg-open 1.1.3 does not support quotes.
-
-    Examples
-    --------
-    >>> needs_no_quotes(("/usr/bin/napari", "-v")), needs_no_quotes(("/home/me/my tools/napari",))
-    (True, False)
-    """
+    """Return whether a command needs no quotes in a desktop entry; xdg-open 1.1.3 does not support quotes."""
     return all(word and all(letter.isalnum() or letter in _PLAIN for letter in word) for word in command)
 
 
 def quoted(command: tuple[str, ...]) -> str:
-    r"""Return a command, quoted for an ``Exec`` key.
-
-    Examples
-    --------
-    >>> print(quoted(("/opt/my tools/view", "100%", "a$b")))
-    "/opt/my tools/view" "100%%" "a\\$b"
-    """
+    """Return a command, quoted for an ``Exec`` key."""
     return " ".join(word if needs_no_quotes((word,)) else _quote(word) for word in command)
 
 

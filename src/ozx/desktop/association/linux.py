@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from ozx.desktop import icons
 from ozx.desktop.association import key_file
 from ozx.desktop.association.launching import needs_no_quotes, quoted
-from ozx.desktop.association.linux_menus import CONVERT_ENTRY, converter_entry, plan_menus
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Own, RunProgram, Step, WriteFile
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
+_CONVERT_ENTRY = f"{NAME}-convert.desktop"
+_ICON = MEDIA_TYPE.replace("/", "-")
 _DEFAULTS = "Default Applications"
 _MISSING = "Install {0} (apt install {0}; dnf install {0}), then run ozx associate again."
 
@@ -85,16 +86,13 @@ def find_places(environment: Mapping[str, str], home: str) -> Places:
 def plan(
     places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], converter: tuple[str, ...], *, name: str
 ) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer`, shown as `name`, and make `ozx` draw thumbnails.
-
-    The menus of file managers run `converter`.
-    """
+    """Return the steps by which a double-click runs `viewer`, called `name`, a thumbnail `ozx`, a menu `converter`."""
     return (
         WriteFile(_package(places), _MIME_PACKAGE.encode()),
         *(WriteFile(path, picture) for path, picture in _icons(places).items()),
         *_entry(places, viewer, name),
         WriteFile(_thumbnailer_path(places), _thumbnailer(ozx)),
-        *plan_menus(places.data_home, places.config_home, converter),
+        *_plan_menus(places, converter),
         *_updates(places),
         RunProgram(("xdg-mime", "default", DESKTOP_ENTRY, MEDIA_TYPE), _MISSING.format("xdg-utils")),
     )
@@ -102,7 +100,7 @@ def plan(
 
 def own(places: Places) -> Own:
     """Return what is ours in the home directory. A default program that is not installed counts for no desktop."""
-    menus = plan_menus(places.data_home, places.config_home, ("ozx-convert",))
+    menus = _plan_menus(places, ("ozx-convert",))
     return Own(
         files=(
             _package(places),
@@ -115,7 +113,7 @@ def own(places: Places) -> Own:
         afterwards=_updates(places),
         old=(
             posixpath.join(places.data_home, NAME, "association.json"),
-            posixpath.join(places.data_home, "applications", CONVERT_ENTRY),
+            posixpath.join(places.data_home, "applications", _CONVERT_ENTRY),
         ),
     )
 
@@ -127,8 +125,8 @@ def _package(places: Places) -> str:
 def _icons(places: Places) -> dict[str, bytes]:
     """Return the pictures of the icon by their paths."""
     pictures = {f"{size}x{size}": (icons.png(size), "png") for size in (48, 256)} | {"scalable": (icons.svg(), "svg")}
-    theme, name = posixpath.join(places.data_home, "icons/hicolor"), MEDIA_TYPE.replace("/", "-")
-    return {f"{theme}/{size}/mimetypes/{name}.{suffix}": picture for size, (picture, suffix) in pictures.items()}
+    theme = posixpath.join(places.data_home, "icons/hicolor")
+    return {f"{theme}/{size}/mimetypes/{_ICON}.{suffix}": picture for size, (picture, suffix) in pictures.items()}
 
 
 def _thumbnailer_path(places: Places) -> str:
@@ -146,6 +144,99 @@ def _updates(places: Places) -> tuple[RunProgram, ...]:
         RunProgram(
             ("update-mime-database", posixpath.join(places.data_home, "mime")), _MISSING.format("shared-mime-info")
         ),
+    )
+
+
+# *Convert to .ozx* in the menus of file managers.
+
+_CONVERT = "Convert to .ozx"
+_TYPES = "image/tiff;inode/directory;"
+
+
+def _converter_entry(places: Places) -> str:
+    """Return the path of the desktop entry in Thunar's menu *Send To*.
+
+    It is not among the applications: there, it would open TIFF files by double-click where no default is set.
+    """
+    return posixpath.join(places.data_home, "Thunar/sendto", _CONVERT_ENTRY)
+
+
+def _plan_menus(places: Places, converter: tuple[str, ...]) -> tuple[WriteFile, ...]:
+    """Return the steps that let file managers run `converter` with TIFF files and directories."""
+    command = f"{quoted(converter)} %F"
+    script = f'#!/bin/sh\n# {_CONVERT}; written by ozx associate.\nexec {shlex.join(converter)} "$@"\n'
+    data = _encode(script)
+    return (
+        WriteFile(_converter_entry(places), _send_to(command, converter[0])),
+        # Dolphin
+        WriteFile(
+            posixpath.join(places.data_home, f"kio/servicemenus/{_CONVERT_ENTRY}"),
+            _service_menu(command),
+            is_executable=True,
+        ),
+        # PCManFM
+        WriteFile(posixpath.join(places.data_home, f"file-manager/actions/{_CONVERT_ENTRY}"), _action(command)),
+        # Nemo
+        WriteFile(posixpath.join(places.data_home, f"nemo/actions/{NAME}-convert.nemo_action"), _nemo_action(command)),
+        # Files (Nautilus) and Caja: the menu "Scripts"
+        WriteFile(posixpath.join(places.data_home, "nautilus/scripts", _CONVERT), data, is_executable=True),
+        WriteFile(posixpath.join(places.config_home, "caja/scripts", _CONVERT), data, is_executable=True),
+    )
+
+
+def _send_to(command: str, program: str) -> bytes:
+    return _encode(
+        "[Desktop Entry]\n"
+        "Version=1.0\n"
+        "Type=Application\n"
+        f"Name={_CONVERT}\n"
+        "Comment=Convert TIFF files and OME-Zarr folders to .ozx files\n"
+        f"Exec={command}\n" + (f"TryExec={_string(program)}\n" if program.isprintable() else "") + f"Icon={_ICON}\n"
+        "Terminal=false\n"
+        f"MimeType={_TYPES}\n"
+    )
+
+
+def _service_menu(command: str) -> bytes:
+    return _encode(
+        "[Desktop Entry]\n"
+        "Type=Service\n"
+        "X-KDE-ServiceTypes=KonqPopupMenu/Plugin\n"
+        f"MimeType={_TYPES}\n"
+        "Actions=convert;\n"
+        "\n"
+        "[Desktop Action convert]\n"
+        f"Name={_CONVERT}\n"
+        f"Icon={_ICON}\n"
+        f"Exec={command}\n"
+    )
+
+
+def _action(command: str) -> bytes:
+    return _encode(
+        "[Desktop Entry]\n"
+        "Type=Action\n"
+        f"Name={_CONVERT}\n"
+        f"Icon={_ICON}\n"
+        "Profiles=convert;\n"
+        "\n"
+        "[X-Action-Profile convert]\n"
+        f"MimeTypes={_TYPES}\n"
+        f"Exec={command}\n"
+    )
+
+
+def _nemo_action(command: str) -> bytes:
+    return _encode(
+        "[Nemo Action]\n"
+        "Active=true\n"
+        f"Name={_CONVERT}\n"
+        "Comment=Make an OME-Zarr image in one file\n"
+        f"Exec={command}\n"
+        f"Icon-Name={_ICON}\n"
+        "Selection=notnone\n"
+        f"Mimetypes={_TYPES}\n"
+        "Quote=double\n"
     )
 
 
@@ -175,7 +266,7 @@ def read_status(places: Places) -> Status:
         found = [f"line {fault} of {_mimeapps(places)} is faulty, and desktops ignore the whole file: correct the line"]
     if is_associated and media_type != MEDIA_TYPE:
         found.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
-    converter = _opener(CONVERT_ENTRY, converter_entry(places.data_home))
+    converter = _opener(_CONVERT_ENTRY, _converter_entry(places))
     found += converter_notes(converter, associated=is_associated)
     return Status("linux", media_type, opener, converter, is_associated, tuple(found))
 
@@ -225,7 +316,7 @@ def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFil
         f"Comment=Open OME-Zarr images in {EXTENSION} files\n"
         f"Exec={quoted(viewer)} %f\n"
         f"TryExec={_string(program)}\n"
-        f"Icon={MEDIA_TYPE.replace('/', '-')}\n"
+        f"Icon={_ICON}\n"
         "Terminal=false\n"
         "NoDisplay=true\n"
         f"MimeType={MEDIA_TYPE};\n"
@@ -263,7 +354,7 @@ def _opener(identifier: str, path: str | None) -> Opener | None:
     command = key_file.find_value(text, "Desktop Entry", "Exec")
     program = key_file.find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
     exists = bool(program) and shutil.which(program) is not None
-    return Opener(identifier, command, exists=exists, is_ours=identifier in (DESKTOP_ENTRY, CONVERT_ENTRY))
+    return Opener(identifier, command, exists=exists, is_ours=identifier in (DESKTOP_ENTRY, _CONVERT_ENTRY))
 
 
 def _iter_candidates(places: Places, media_type: str) -> Iterator[str]:

@@ -10,24 +10,12 @@ from ozx.hierarchy.json.reading import plain_json
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """A program that the desktop can start.
+    """A program that the desktop can start."""
 
-    Attributes
-    ----------
-    identifier
-        Its name on the desktop: that of a desktop entry, a ProgID or an application.
-    command
-        The command, if known.
-    exists
-        Whether the program exists.
-    is_ours
-        Whether ``ozx associate`` has set it.
-    """
-
-    identifier: str
-    command: str | None
+    identifier: str  # its name on the desktop: that of a desktop entry, a ProgID or an application
+    command: str | None  # if known
     exists: bool
-    is_ours: bool
+    is_ours: bool  # set by ``ozx associate``
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +51,7 @@ class Status:
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
-    """Return notes on differences from the settings that ``ozx associate`` makes.
-
-    Examples
-    --------
-    >>> opener_notes(Opener("napari.desktop", "napari %f", exists=True, is_ours=False), associated=True)
-    ['napari.desktop is the default now: choose another in "Open with", or run ozx associate again']
-    """
+    """Return notes on differences from the settings that ``ozx associate`` makes."""
     if opener is None:
         return ["no program opens .ozx files: run ozx associate again"] if associated else []
     if not opener.exists:
@@ -80,13 +62,7 @@ def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
 
 
 def converter_notes(converter: Opener | None, *, associated: bool) -> list[str]:
-    """Return notes on faults of the menu item *Convert to .ozx*.
-
-    Examples
-    --------
-    >>> converter_notes(None, associated=True)
-    ['"Convert to .ozx" is not in the menus of file managers: run ozx associate again']
-    """
+    """Return notes on faults of the menu item *Convert to .ozx*."""
     if converter is None:
         return ['"Convert to .ozx" is not in the menus of file managers: run ozx associate again'] if associated else []
     return [] if converter.exists else ['the program of "Convert to .ozx" no longer exists: run ozx associate again']

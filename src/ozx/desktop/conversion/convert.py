@@ -12,25 +12,54 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import NoReturn, Protocol, Self
+from contextlib import closing, contextmanager, suppress
+from http import HTTPStatus
+from typing import Any, NoReturn
 
-from ozx.desktop.conversion.browser_page import open_page
 from ozx.desktop.dialogs import ask, show_message
-from ozx.desktop.viewer.browser import has_screen
-from ozx.errors import OzxError, UsageError
+from ozx.desktop.viewer.browser import has_screen, open_window
+from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, json_answer, refusal, serving
+from ozx.desktop.viewer.pages import Gate, Presence, page_file
+from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.progress import Cancelled
 
-# A progress window of zenity, the dialog program of GNOME and Xfce.
+# The window that shows the progress of a conversion: zenity's, a page in the browser, or none.
 
 # Zenity's exit code of a pressed button "Cancel", and of a closed window.
-_CANCELLED = 1
+_ZENITY_CANCELLED = 1
+# A browser takes some seconds to start, on a busy machine a minute.
+_PATIENCE = 120.0
+# A page that reloads disappears for a moment.
+_GRACE = 3.0
 
 
-class ZenityWindow:
-    """A window of ``zenity --progress``, which reads percentages and texts line by line."""
+class ProgressWindow:
+    """A window with a text, a bar and a button to cancel; its methods may be called from any thread.
+
+    This one stands in for a window that cannot be shown: it shows only messages and questions, if possible.
+    """
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the user has pressed the button or closed the window."""
+        return False
+
+    def show(self, text: str, fraction: float | None) -> None:
+        """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
+
+    def ask(self, question: str, yes: str) -> bool:
+        """Ask a question, by default in a window of its own; return whether the user presses the button `yes`."""
+        return ask(question, yes)
+
+    def finish(self, text: str, *, is_error: bool) -> None:
+        """Show the result until the user closes the window."""
+        if is_error:
+            show_message(text)
+
+
+class _ZenityWindow(ProgressWindow):
+    """A window of ``zenity --progress``, the dialog program of GNOME and Xfce, which reads percentages and texts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,36 +70,29 @@ class ZenityWindow:
             stderr=subprocess.DEVNULL,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
-
     @property
     def is_cancelled(self) -> bool:
-        """Whether the user has pressed the button or closed the window."""
-        return self._process.poll() == _CANCELLED
+        return self._process.poll() == _ZENITY_CANCELLED
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
         # At 100, zenity would offer to close the window.
         self._write([] if fraction is None else [str(min(99, int(100 * fraction)))], text)
 
-    def ask(self, question: str, yes: str) -> bool:
-        """Ask a question in a second window; return whether the user presses the button labelled `yes`."""
-        return ask(question, yes)
-
     def finish(self, text: str, *, is_error: bool) -> None:
-        """Show the result until the user closes the window."""
         if is_error:
-            self._close()
+            self.close()
             show_message(text)
         else:
             self._write(["100"], text)
             self._process.wait()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        if self._process.poll() is None:
+            self._process.terminate()
+        self._process.wait()
 
     def _write(self, lines: list[str], text: str) -> None:
         # Zenity reads backslashes as in C.
@@ -82,62 +104,88 @@ class ZenityWindow:
                 stream.write(data)
                 stream.flush()
 
-    def _close(self) -> None:
-        with suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        if self._process.poll() is None:
-            self._process.terminate()
-        self._process.wait()
 
+class _PageWindow(ProgressWindow):
+    """A page in the browser, at a secret address that only this computer can reach."""
 
-# Choose the window that shows the progress of a conversion: zenity's, a page in the browser, or none.
-
-
-class Window(Protocol):
-    """A window with a text, a bar and a button to cancel; its methods may be called from any thread."""
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.presence = Presence()
+        self._changed = threading.Condition()
+        self._state: dict[str, Any] = {"text": "", "fraction": None, "question": None, "yes": "", "ended": False}
+        self._answer: bool | None = None
+        self._is_cancelled = False
+        self._is_gone = threading.Event()
+        self._came = False
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the user has pressed the button or closed the window."""
+        return self._is_cancelled
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
+        self._change(text=text, fraction=fraction)
 
     def ask(self, question: str, yes: str) -> bool:
-        """Ask a question; return whether the user presses the button labelled `yes`."""
+        self._answer = None
+        self._change(question=question, yes=yes)
+        with self._changed:
+            self._changed.wait_for(lambda: self._answer is not None or self._is_cancelled or self._is_gone.is_set())
+        self._change(question=None)
+        return bool(self._answer)
 
     def finish(self, text: str, *, is_error: bool) -> None:
-        """Show the result until the user closes the window."""
-
-
-class NoWindow:
-    """Replacement for a progress window that cannot be shown: it shows only messages and questions, if possible."""
-
-    is_cancelled = False
-
-    def show(self, text: str, fraction: float | None) -> None:
-        """Show nothing."""
-
-    def ask(self, question: str, yes: str) -> bool:
-        """Ask a question in a separate window; return False if no window can be shown."""
-        return ask(question, yes)
-
-    def finish(self, text: str, *, is_error: bool) -> None:
-        """Show an error."""
-        if is_error:
+        self._change(text=text, fraction=None if is_error else 1.0, ended=True)
+        self._is_gone.wait()
+        if is_error and not self._came:
             show_message(text)
+
+    def respond(self, request: Request) -> Answer:
+        return self.gate.answer(request, self._respond)
+
+    def _respond(self, name: str, request: Request) -> Answer:
+        if name == "alive":
+            return self.presence.answer(request)
+        if name == "state":
+            return json_answer(self._state, headers={"Cache-Control": "no-store"})
+        if name not in ("cancel", "answer"):
+            return page_file(__package__, name)
+        if request.method != "POST":
+            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this address accepts only POST requests")
+        with self._changed:
+            if name == "cancel":
+                self._is_cancelled = True
+            else:
+                self._answer = request.query.get("yes") == "1"
+            self._changed.notify_all()
+        return json_answer({})
+
+    def watch(self) -> None:
+        """Wait until the user closes the page, which cancels the conversion."""
+        self._came = self.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE)
+        with self._changed:
+            self._is_cancelled = self._is_cancelled or (self._came and not self._state["ended"])
+            self._is_gone.set()
+            self._changed.notify_all()
+
+    def _change(self, **values: Any) -> None:
+        with self._changed:
+            self._state = {**self._state, **values}
 
 
 @contextmanager
-def open_progress_window() -> Iterator[Window]:
-    """Yield a new progress window, or a `NoWindow`; close the window at the end of the ``with`` block."""
-    if sys.platform not in ("win32", "darwin") and has_screen(sys.platform) and shutil.which("zenity") is not None:
-        with ZenityWindow() as window:
+def open_progress_window() -> Iterator[ProgressWindow]:
+    """Yield a new progress window, and close it at the end of the ``with`` block."""
+    if sys.platform not in ("win32", "darwin") and has_screen() and shutil.which("zenity") is not None:
+        with closing(_ZenityWindow()) as window:
             yield window
         return
-    with open_page() as page:
-        yield page or NoWindow()
+    page = _PageWindow()
+    with serving(LoopbackServer(page.respond, takes_posts=True)) as server:
+        if open_window(server.origin + page.gate.start_path):
+            threading.Thread(target=page.watch, daemon=True).start()
+            yield page
+            return
+    yield ProgressWindow()
 
 
 #: The exit code after a cancel.
@@ -192,7 +240,7 @@ def output_of(path: str) -> str:
 class WindowProgress:
     """The progress of one of several conversions, shown in a window that can cancel the conversion."""
 
-    def __init__(self, window: Window, name: str, number: int, count: int) -> None:
+    def __init__(self, window: ProgressWindow, name: str, number: int, count: int) -> None:
         self._window = window
         self._text = f"{name} ({number + 1} of {count})" if count > 1 else name
         self._number, self._count = number, count
@@ -229,7 +277,7 @@ class WindowProgress:
         return (self._number + min(1.0, self._done / self._total)) / self._count
 
 
-def _convert_one(path: str, window: Window, number: int, count: int) -> list[str]:
+def _convert_one(path: str, window: ProgressWindow, number: int, count: int) -> list[str]:
     """Convert a source; return lines about the result, or no lines if the user keeps an existing file."""
     progress = WindowProgress(window, os.path.basename(os.path.abspath(path)), number, count)
     progress.advance(0)
@@ -259,7 +307,7 @@ def _describe(path: str, notes: Sequence[str]) -> list[str]:
 
 
 def _explain(error: Exception, path: str) -> str:
-    known = error if isinstance(error, OzxError) else as_error(error)
+    known = as_error(error)
     text = str(known) if os.path.basename(path) in str(known) else f"{path}: {known}"
     return f"{text}\n{known.hint}" if known.hint else text
 

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ozx.errors import ResourceError
@@ -30,7 +29,7 @@ _WINDOWS_ROOTS = ("LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)")
 
 
 @dataclass(frozen=True)
-class Window:
+class BrowserWindow:
     """A window that was requested from a browser."""
 
     # The browser, if it was started; the system's default browser is started by the standard library.
@@ -57,48 +56,37 @@ class Window:
         return os.path.basename(str(command[0])) if isinstance(command, list) else "the browser"
 
 
-def app_command(
-    url: str,
-    *,
-    platform: str = sys.platform,
-    environment: Mapping[str, str] = os.environ,
-    which: Callable[[str], str | None] = shutil.which,
-    is_file: Callable[[str], bool] = os.path.isfile,
-) -> list[str] | None:
+def app_command(url: str) -> list[str] | None:
     """Return the command that opens `url` in a window of a Chromium browser; None if there is no such browser.
 
-    If ``BROWSER`` is set, only that browser is used; the result is None unless it is a Chromium browser. The other
-    parameters let tests try other systems.
+    If ``BROWSER`` is set, only that browser is used; the result is None unless it is a Chromium browser.
     """
-    wanted = environment.get("BROWSER")
+    wanted = os.environ.get("BROWSER")
     if wanted:
         # Not by the standard library, which would not notice if the browser ends with an error.
-        own = which(wanted) if os.path.basename(wanted) in _COMMANDS else None
-        return None if own is None else [own, f"--app={url}"]
-    if platform == "win32":
-        roots = [environment[name] for name in _WINDOWS_ROOTS if environment.get(name)]
-        found = next((path for root in roots for end in _WINDOWS if is_file(path := rf"{root}\{end}")), None)
-    elif platform == "darwin":
-        found = next(filter(is_file, _MAC), None)
+        found = shutil.which(wanted) if os.path.basename(wanted) in _COMMANDS else None
+    elif sys.platform == "win32":
+        roots = [os.environ[name] for name in _WINDOWS_ROOTS if os.environ.get(name)]
+        found = next((path for root in roots for end in _WINDOWS if os.path.isfile(path := rf"{root}\{end}")), None)
+    elif sys.platform == "darwin":
+        found = next(filter(os.path.isfile, _MAC), None)
     else:
-        found = next(filter(None, map(which, _COMMANDS)), None)
+        found = next(filter(None, map(shutil.which, _COMMANDS)), None)
     return None if found is None else [found, f"--app={url}"]
 
 
-def has_screen(platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> bool:
+def has_screen() -> bool:
     """Return whether programs can show windows; on Linux, an environment variable names the screen."""
-    if platform in ("win32", "darwin"):
+    if sys.platform in ("win32", "darwin"):
         return True
-    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def open_window(
-    url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ
-) -> Window | None:
+def open_window(url: str) -> BrowserWindow | None:
     """Open `url` in a browser; return None if there is no browser or no screen."""
-    if not has_screen(platform, environment):
+    if not has_screen():
         return None
-    command = app_command(url, platform=platform, environment=environment)
+    command = app_command(url)
     if command is not None:
         try:
             # Left running. A browser that is already running takes over the window, and this process ends at once.
@@ -112,8 +100,8 @@ def open_window(
         except OSError:
             pass  # use the default browser
         else:
-            return Window(process)
-    return Window() if webbrowser.open(url) else None
+            return BrowserWindow(process)
+    return BrowserWindow() if webbrowser.open(url) else None
 
 
 def _is_root() -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import quote
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
-from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, refusal, serving
+from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, file_tag, refusal, serving
 from ozx.desktop.viewer.pages import Presence
 from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import DirectoryView
@@ -62,28 +62,16 @@ _BLOCK = 1 << 20
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
-def file_etag(path: str) -> str:
-    """Return a mark of the file at `path` that changes with its contents."""
-    status = os.stat(path)
-    return f'"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"'
-
-
 class ServedArchive:
-    """An archive that is served as a file with ranges, and as separate values.
+    """An archive that is served as a file with ranges, and as separate values; `node` is what the user has named."""
 
-    Examples
-    --------
-    >>> served = ServedArchive("cells.ozx")
-    >>> served.answer_value("zarr.json", Request("GET", "", headers={"range": "bytes=0-0"})).headers["Content-Range"]
-    'bytes 0-0/2880'
-    """
-
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, node: str = "") -> None:
+        self.node = node
         self.source: ByteSource = FileSource(path)
         self._session = ArchiveSession(self.source)
         self._session.reader  # noqa: B018 (a file that cannot be read is an error now, not at the first request)
         self.source.check_unchanged()
-        self.etag = file_etag(path)
+        self.etag = f'"{file_tag(path)}"'
 
     def answer_file(self, request: Request) -> Answer:
         """Return a response with the file, or with the requested range of it."""
@@ -111,12 +99,6 @@ class ServedArchive:
             yield block
 
 
-@dataclass(frozen=True)
-class _Shelf:
-    archive: ServedArchive
-    node: str
-
-
 class FileServer:
     """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` is a value in it.
 
@@ -133,7 +115,7 @@ class FileServer:
     ) -> None:
         self._cors = cors
         self._warn = warn
-        self._shelves: dict[str, _Shelf] = {}
+        self._archives: dict[str, ServedArchive] = {}
         for path in paths:
             location = parse_location(path)
             if location.is_remote:
@@ -148,13 +130,13 @@ class FileServer:
                     path=location.path,
                     hint="Pack the directory (ozx pack), or serve it with python -m http.server.",
                 )
-            name = _unused(os.path.basename(location.path), self._shelves)
-            self._shelves[name] = _Shelf(ServedArchive(location.path), location.node)
+            name = _unused(os.path.basename(location.path), self._archives)
+            self._archives[name] = ServedArchive(location.path, location.node)
 
     @property
     def locations(self) -> list[str]:
         """The URL path of each file, without the leading slash."""
-        return [quote(f"{name}/{shelf.node}" if shelf.node else name) for name, shelf in self._shelves.items()]
+        return [quote(f"{name}/{archive.node}".rstrip("/")) for name, archive in self._archives.items()]
 
     def respond(self, request: Request) -> Answer:
         """Return the response to a request."""
@@ -162,26 +144,25 @@ class FileServer:
         if request.method == "OPTIONS":
             return Answer(HTTPStatus.NO_CONTENT, headers=allowed and {**allowed, **_PREFLIGHT})
         name, slash, key = request.path.removeprefix("/").partition("/")
-        shelf = self._shelves.get(name)
-        if shelf is None:
+        archive = self._archives.get(name)
+        if archive is None:
             answer = refusal(HTTPStatus.NOT_FOUND, "there is no such file")
         else:
             try:
-                archive = self._current(name, shelf)
+                archive = self._current(name, archive)
                 answer = archive.answer_value(key, request) if slash else archive.answer_file(request)
             except (OSError, OzxError) as error:
-                self._warn(f"{shelf.archive.source.name}: it changed, and cannot be served any more: {error}")
+                self._warn(f"{archive.source.name}: it changed, and cannot be served any more: {error}")
                 answer = refusal(HTTPStatus.CONFLICT, f"the file changed, and cannot be served any more: {error}")
         return replace(answer, headers={**answer.headers, **allowed})
 
-    def _current(self, name: str, shelf: _Shelf) -> ServedArchive:
+    def _current(self, name: str, archive: ServedArchive) -> ServedArchive:
         """Return the archive; if its file was edited or replaced, open the new one first."""
-        path = shelf.archive.source.name
-        if shelf.archive.etag != file_etag(path):
-            shelf = replace(shelf, archive=ServedArchive(path))
-            self._shelves[name] = shelf
+        path = archive.source.name
+        if archive.etag != f'"{file_tag(path)}"':
+            archive = self._archives[name] = ServedArchive(path, archive.node)
             self._warn(f"{path}: it changed; the new file is served from now on")
-        return shelf.archive
+        return archive
 
     def _allowed(self, request: Request) -> dict[str, str]:
         """Return the CORS headers that let the requesting page read the response."""
@@ -219,7 +200,7 @@ def serve_files(
         Presence().wait_for_ever()
 
 
-def _unused(name: str, taken: dict[str, _Shelf]) -> str:
+def _unused(name: str, taken: Collection[str]) -> str:
     """Return `name`, with a number added if another file already has that name."""
     stem, dot, ending = name.rpartition(".")
     candidates = (f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}" for number in range(2, 1 << 20))

@@ -11,6 +11,7 @@ from typing import Any
 
 import zarr
 
+from ozx.desktop.viewer.loopback import file_tag
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Location
@@ -34,10 +35,7 @@ class Keeper:
         self.identity = file_identity(location)
 
     def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
-        """Return whether the user can save the colours of a picture.
-
-        The picture must be no label image, and its file must be a local file that can be edited and replaced.
-        """
+        """Return whether a picture is no label image, and its file a local one that can be edited and replaced."""
         path = self._location.path
         # Windows replaces no file that is open.
         if self._location.is_remote or os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
@@ -51,10 +49,7 @@ class Keeper:
         return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 
     def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
-        """Edit the images at or below `path`; return the result, and the new root group (None if nothing changed).
-
-        Only one call may run at a time.
-        """
+        """Edit images at or below `path`, one call at a time; return the result, and the new root if there is one."""
         if file_identity(self._location) != self.identity:
             raise ResourceError(
                 "the file has changed since it was opened; nothing is written",
@@ -89,10 +84,7 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
 
 def file_identity(location: Location) -> str:
     """Return a text that changes whenever a local file changes; empty for a URL or a directory."""
-    if location.is_remote or os.path.isdir(location.path):
-        return ""
-    status = os.stat(location.path)
-    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+    return "" if location.is_remote or os.path.isdir(location.path) else file_tag(location.path)
 
 
 def _text(value: Any) -> str:

@@ -55,6 +55,12 @@ class Answer:
     length: int | None = None
 
 
+def file_tag(path: str) -> str:
+    """Return a text that changes whenever a local file changes."""
+    status = os.stat(path)
+    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
 def refusal(status: HTTPStatus, message: str) -> Answer:
     """Return an error response with a message."""
     return Answer(status, (message + "\n").encode())

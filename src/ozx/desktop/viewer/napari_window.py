@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 
 from ozx.desktop.viewer.browser import has_screen
@@ -54,7 +53,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
 
 def _check_screen() -> None:
     # Without a screen Qt ends the process by a signal. QT_QPA_PLATFORM can choose a form of Qt that needs no screen.
-    if not has_screen(sys.platform) and not os.environ.get("QT_QPA_PLATFORM"):
+    if not has_screen() and not os.environ.get("QT_QPA_PLATFORM"):
         raise ResourceError("napari needs a screen; found none", hint=_WITHOUT_NAPARI)
 
 

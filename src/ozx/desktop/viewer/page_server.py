@@ -14,7 +14,7 @@ import zarr
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.keeping import Keeper, parse_colors
 from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
-from ozx.desktop.viewer.pages import SAFE, Gate, Presence, page_file
+from ozx.desktop.viewer.pages import Gate, Presence, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.errors import FormatError, UsageError
 from ozx.store.live.group import LiveGroup
@@ -26,10 +26,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """A server of the viewer page and its data at a secret path.
-
-    With a `keeper`, the page may write its colours into the file.
-    """
+    """A server of the viewer page and its data at a secret path; with a `keeper`, the page may write its colours."""
 
     def __init__(self, group: zarr.Group, name: str, identity: str, keeper: Keeper | None = None) -> None:
         self.pictures = Pictures(group)
@@ -52,16 +49,14 @@ class PageServer:
 
     def respond(self, request: Request) -> Answer:
         """Return the response to a request; 404 without the token."""
-        rest = self.gate.enter(request)
-        if isinstance(rest, Answer):
-            return rest
+        return self.gate.answer(request, self._respond)
+
+    def _respond(self, name: str, request: Request) -> Answer:
         if request.method == "POST":
-            answer = self._keep(request) if rest == "api/keep" else _NO_POST
-        elif rest.startswith("api/"):
-            answer = self._api(rest.removeprefix("api/"), request)
-        else:
-            answer = page_file(__package__, rest)
-        return replace(answer, headers={**answer.headers, **SAFE})
+            return self._keep(request) if name == "api/keep" else _NO_POST
+        if name.startswith("api/"):
+            return self._api(name.removeprefix("api/"), request)
+        return page_file(__package__, name)
 
     def _api(self, name: str, request: Request) -> Answer:
         if name == "alive":

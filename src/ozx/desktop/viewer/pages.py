@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from importlib import resources
 
@@ -26,8 +27,8 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: Headers of all responses of a page.
-SAFE = {
+# Headers of all responses of a page.
+_SAFE = {
     "Content-Security-Policy": _POLICY,
     "Referrer-Policy": "no-referrer",  # the address contains the token
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -54,14 +55,6 @@ class Gate:
 
     The browser starts with an address that every user of this computer can see in the list of processes. This address
     leads to the page once and is worthless afterwards.
-
-    Examples
-    --------
-    >>> gate = Gate()
-    >>> gate.enter(Request("GET", gate.page_path + "api/file"))
-    'api/file'
-    >>> gate.enter(Request("GET", gate.start_path)).status, gate.enter(Request("GET", gate.start_path)).status
-    (<HTTPStatus.FOUND: 302>, <HTTPStatus.NOT_FOUND: 404>)
     """
 
     def __init__(self) -> None:
@@ -88,6 +81,14 @@ class Gate:
         if not is_first:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
         return self._lead_on()
+
+    def answer(self, request: Request, respond: Callable[[str, Request], Answer]) -> Answer:
+        """Return the response of `respond` to the path after the token, with the headers of all pages; else 404."""
+        rest = self.enter(request)
+        if isinstance(rest, Answer):
+            return rest
+        answer = respond(rest, request)
+        return replace(answer, headers={**answer.headers, **_SAFE})
 
     def _lead_on(self) -> Answer:
         headers = {"Location": self.page_path, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}

@@ -179,10 +179,7 @@ class Picture:
 
     @cached_property
     def slider_dimensions(self) -> tuple[int, ...]:
-        """The indexes of the dimensions other than vertical, horizontal and channel.
-
-        The viewer shows one plane of each of these dimensions at a time.
-        """
+        """The other dimensions: the viewer shows one plane of each at a time."""
         taken = (*self.dimensions, self.channel_dimension)
         return tuple(number for number in range(len(self.axes)) if number not in taken)
 
@@ -357,9 +354,7 @@ def _span(number: int, length: int, step: int) -> range:
 
 
 def _share(first: int, stop: int, factor: float, length: int) -> range:
-    """Return the range of a level's pixels that covers the full-resolution pixels `first` to `stop`.
-
-    The level has `length` pixels along this axis.
+    """Return the range of the `length` pixels of a level that covers the full-resolution pixels `first` to `stop`.
 
     Examples
     --------
@@ -371,10 +366,7 @@ def _share(first: int, stop: int, factor: float, length: int) -> range:
 
 
 def _stretch(pixels: range, step: int) -> range:
-    """Return the range of source pixels for a range of picture pixels.
-
-    The picture contains every `step`-th source pixel.
-    """
+    """Return the range of source pixels for a range of pixels of a picture of every `step`-th source pixel."""
     return range(pixels.start * step, pixels.stop * step, step)
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from ozx.desktop.viewer.browser import Window, open_window
+from ozx.desktop.viewer.browser import BrowserWindow, open_window
 from ozx.desktop.viewer.keeping import Keeper, file_identity
 from ozx.desktop.viewer.loopback import LoopbackServer, serving
 from ozx.desktop.viewer.page_server import PageServer
@@ -60,7 +60,7 @@ def show_page(
     path: str | os.PathLike[str],
     *,
     port: int = 0,
-    browser: Callable[[str], Window | None] | None = open_window,
+    browser: Callable[[str], BrowserWindow | None] | None = open_window,
     announce: Callable[[str], None],
     live: bool = False,
     waiting: Callable[[], None] = lambda: None,

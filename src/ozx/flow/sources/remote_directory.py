@@ -17,6 +17,7 @@ from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
+from ozx.hierarchy.keys import hierarchy_order
 
 _BLOCK = 16 << 20
 
