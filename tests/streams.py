@@ -42,7 +42,7 @@ def ome_of(group, windows):
     for image in ome["multiscales"]:
         image.pop("name")
     for channel in () if windows else ome.get("omero", {}).get("channels", ()):
-        channel["window"] = {key: channel["window"][key] for key in ("min", "max")}
+        channel.pop("window")  # of floating-point pixels, also its ends come from the sampled pixels
     return ome
 
 
