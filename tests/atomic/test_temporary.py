@@ -102,8 +102,9 @@ def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path):
 
 
 @pytest.mark.posix("without locks, the next run sweeps it")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])  # of SIGINT, and of SIGTERM in the command line
 @pytest.mark.parametrize(("create", "call"), [(create_file, "open"), (create_directory, "mkdir")])
-def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypatch, create, call):
+def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypatch, create, call, error):
     make = getattr(os, call)
 
     def interrupted(*arguments):
@@ -111,10 +112,10 @@ def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypat
         monkeypatch.undo()
         if made is not None:
             os.close(made)
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr(os, call, interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         create(str(tmp_path / "a"))
     assert names(tmp_path) == []
 

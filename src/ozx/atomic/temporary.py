@@ -109,7 +109,7 @@ def _create(path: str, make: Callable[[str], _Descriptor]) -> tuple[str, _Descri
                 descriptor = make(temporary)
         except (FileExistsError, _SweptError):
             continue
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):  # SIGINT, SIGTERM
             _remove_unlocked(temporary)
             raise
         if descriptor is None or _lock_new(descriptor, temporary):
