@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from functools import cached_property
 from typing import Any, Literal, NoReturn
@@ -40,15 +41,17 @@ class ReadOnlyStore(Store):
 
     __hash__ = None  # type: ignore[assignment]  # as every store that compares by value
 
+    @abstractmethod
     def _read(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
         """Return a value, or the requested bytes of it; None for a missing key. Any thread may call this."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _size(self, key: str) -> int | None:
-        raise NotImplementedError
+        """Return the length of a value in bytes; None for a missing key. Any thread may call this."""
 
+    @abstractmethod
     def _iter_keys(self) -> Iterable[str]:
-        raise NotImplementedError
+        """Return all keys, in any order."""
 
     @cached_property
     def _keys(self) -> SortedKeys:
