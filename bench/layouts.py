@@ -172,14 +172,28 @@ def measure(task: str, side: int, readers: dict[str, Reader], pixels: Any) -> di
     return {peer: statistics.median(each[1:]) for peer, each in times.items() if each}
 
 
+def files_of(path: str) -> list[str]:
+    """Return a file, or the files of a directory."""
+    if os.path.isfile(path):
+        return [path]
+    return [os.path.join(at, name) for at, _, files in os.walk(path) for name in files]
+
+
 def forget(path: str) -> None:
     """Drop a file, or the files of a directory, from the cache of the system."""
-    for file in (
-        [path] if os.path.isfile(path) else [os.path.join(at, name) for at, _, files in os.walk(path) for name in files]
-    ):
+    for file in files_of(path):
         descriptor = os.open(file, os.O_RDONLY)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
+
+
+def warm(path: str) -> None:
+    """Read a layout as a directory and as an archive into the cache of the system.
+
+    Else only the archive is read cold: of the peers that share the directory, each finds what the one before it read.
+    """
+    for file in [f"{path}.ozx", *files_of(f"{path}.zarr")]:
+        Path(file).read_bytes()
 
 
 def measure_cold(path: str, readers: dict[str, Reader], pixels: Any) -> dict[str, float]:
@@ -205,6 +219,7 @@ def all_ratios(
     for name, side in make_layouts(folder, pixels):
         if only not in name:
             continue
+        warm(str(folder / name))
         readers = {peer: opened(str(folder / name)) for peer, opened in peers.items()}
         for task, ratios in found.items():
             is_cold = task == "cold plane"
