@@ -22,6 +22,7 @@ from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
 from ozx.store.pixels.remote_plan import plan_for
+from ozx.store.pixels.result_memory import empty_pixels
 from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
 from ozx.store.pixels.update import Change, PixelUpdate
 from ozx.store.reading import ArchiveSession
@@ -77,7 +78,7 @@ class BasicReader(_BasicAccess):
         try:
             windows = [window_of(selection, self.metadata.shape) for selection in selections]
             if out is None:
-                found = [np.empty(window.result_shape, self._dtype) for window in windows]
+                found = [empty_pixels(window.result_shape, self._dtype) for window in windows]
             else:
                 found = [out[number, ...] for number in range(len(windows))]
             plan = plan_for(self._session)
