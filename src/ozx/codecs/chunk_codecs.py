@@ -27,6 +27,8 @@ from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 _PLAIN_KINDS = frozenset("biufcmM")
 # A larger buffer is given back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
+# Decoding a larger chunk alone takes no longer than with others.
+_LARGEST_JOINED = 1 << 16
 # The effort of decoding a byte: copying, blosc; other compressors need more.
 _EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
@@ -61,6 +63,7 @@ class ChunkCodec:
     stored_shape: Lengths = field(init=False)
     most_stored: int = field(init=False)  # the maximal length of the stored chunk
     effort: int = field(init=False)  # the time to decode a chunk, very roughly, in units of 0.1 ns
+    is_joinable: bool = field(init=False)  # whether a chunk is a small frame of zstd, and may be decoded with others
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inverse", tuple(int(axis) for axis in np.argsort(self.order)))
@@ -70,6 +73,8 @@ class ChunkCodec:
         object.__setattr__(self, "most_stored", largest_stored(self.size))
         name = self.compressor["id"] if self.compressor else ""
         object.__setattr__(self, "effort", self.size * _EFFORTS.get(name, 25))
+        is_small = 0 < self.size <= _LARGEST_JOINED and not self.checksums_inside
+        object.__setattr__(self, "is_joinable", name == "zstd" and is_small)
 
     @property
     def is_raw(self) -> bool:
@@ -81,7 +86,7 @@ class ChunkCodec:
         stored_view = target.transpose(self.order) if self.is_transposed else target
         is_exact = not self.checksums_inside and target.dtype == self.dtype
         if self.compressor and is_exact and stored_view.flags.c_contiguous:
-            decompress_into(self.compressor, self._checked(data), stored_view.reshape(-1).view(np.uint8))
+            decompress_into(self.compressor, self.without_checksums(data), stored_view.reshape(-1).view(np.uint8))
         else:
             stored_view[...] = self._decode_stored(data)
 
@@ -133,10 +138,10 @@ class ChunkCodec:
         pixels = pixels.transpose(self.order) if self.is_transposed else pixels
         is_plain = self.encoder is None
         length = self.size + (CHECKSUM_BYTES * self.checksums_outside if is_plain else 0)
-        memory = allocate if is_plain and allocate is not None else _scratch
+        memory = allocate if is_plain and allocate is not None else scratch
         is_whole = pixels.shape == self.stored_shape
         is_ready = is_whole and pixels.dtype == self.dtype and pixels.flags.c_contiguous
-        if is_ready and length == self.size and memory is _scratch:
+        if is_ready and length == self.size and memory is scratch:
             octets = pixels.reshape(-1).view(np.uint8)
         else:
             octets = memory(length)
@@ -156,9 +161,9 @@ class ChunkCodec:
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
         """Decode a chunk without transposing its axes back."""
         if self.checksums_outside:
-            data = self._checked(data)
+            data = self.without_checksums(data)
         if self.compressor is not None:
-            decoded = _scratch(self.size + CHECKSUM_BYTES * self.checksums_inside)
+            decoded = scratch(self.size + CHECKSUM_BYTES * self.checksums_inside)
             decompress_into(self.compressor, data, decoded)
             if not self.checksums_inside:
                 return decoded.view(self.dtype).reshape(self.stored_shape)
@@ -167,7 +172,8 @@ class ChunkCodec:
             raise ValueError(f"expected {self.size:,} bytes; found {len(data):,}")
         return np.frombuffer(data, self.dtype).reshape(self.stored_shape)
 
-    def _checked(self, data: memoryview) -> memoryview:
+    def without_checksums(self, data: memoryview) -> memoryview:
+        """Return the stored bytes of a chunk without the checksums at their end, which are verified."""
         return _without_checksums(data, self.checksums_outside) if self.checksums_outside else data
 
 
@@ -369,7 +375,7 @@ def _without_checksums(data: memoryview, count: int) -> memoryview:
 _kept = threading.local()
 
 
-def _scratch(size: int) -> NDArray[np.uint8]:
+def scratch(size: int) -> NDArray[np.uint8]:
     """Return a buffer that this thread reuses for each chunk, because new memory pages cost more time than decoding."""
     buffer: NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
     if buffer is None or buffer.size < size:

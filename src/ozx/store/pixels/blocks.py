@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from ozx.archive.byte_source import FileSource
+from ozx.codecs.joined_chunks import JoinedChunk, put_joined
 from ozx.errors import FormatError
 from ozx.flow.workers import default_jobs
 from ozx.store.after_fork import renew_after_fork
@@ -50,8 +51,8 @@ class _Pool:
 POOL = _Pool()
 
 
-#: A byte range of a file, and the function to call with its bytes, or the memory of a result to read them into; a plain
-#: tuple, as there may be very many.
+#: A byte range of a file, and the function to call with its bytes, or the chunk to decode with others, or the memory of
+#: a result to read them into; a plain tuple, as there may be very many.
 Span = tuple[int, int, Any]
 
 
@@ -95,7 +96,7 @@ def join_spans(spans: Sequence[Span], jobs: int, *, gap: int = _GAP, length: int
         if start > end + gap or (stop > limit and start >= end) or not blocks:
             block = Block(start, stop, [])
             blocks.append(block)
-            end, limit = stop, start + (length if callable(take) else 0)
+            end, limit = stop, start + (0 if isinstance(take, memoryview) else length)
         block.spans.append(span)
         if stop > end:
             block.stop = end = stop
@@ -174,14 +175,25 @@ def _read(source: FileSource, block: Block) -> None:
             path=source.name,
             rule="zip/changed",
         )
-    for start, stop, take in block.spans if into is None else ():
-        part = buffer[start - begin : stop - begin]
-        if isinstance(take, memoryview):
+    if into is None:
+        take_spans(begin, buffer, block.spans)
+    if block.finish is not None:
+        block.finish(buffer)
+
+
+def take_spans(base: int, data: memoryview, spans: Iterable[Span]) -> None:
+    """Give each span its part of the data, which begin at the offset `base` of the file."""
+    joined = []
+    for start, stop, take in spans:
+        part = data[start - base : stop - base]
+        if type(take) is JoinedChunk:
+            joined.append((take, part))
+        elif isinstance(take, memoryview):
             take[:] = part
         else:
             take(part)
-    if block.finish is not None:
-        block.finish(buffer)
+    if joined:
+        put_joined(joined)
 
 
 _kept = threading.local()

@@ -166,7 +166,7 @@ class _PixelRequest:
             plan.add(place, codec, None, self._out[(*target, ...)], "", None)
         else:
             plan.expect(codec, 1, size)
-            plan.add_value(place, partial(self._put, codec), inside, target)
+            plan.add_value(place, partial(self._put, codec, inside, target))
 
     def _put(self, codec: ChunkCodec, inside: Selection, target: Selection, data: memoryview) -> None:
         self._assign(target, codec.decode(data)[inside])

@@ -15,6 +15,7 @@ from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
+from ozx.codecs.joined_chunks import JoinedChunk, Take, decoding
 from ozx.errors import FormatError
 from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
@@ -45,8 +46,10 @@ class Shard(NamedTuple):
     fill_value: Any
 
 
-def _take_value(reader: ArchiveReader, place: EntrySpan, put: Any, inside: Any, to: Any, data: memoryview) -> None:
-    put(inside, to, value_in_span(reader, place, data))
+def _take_value(
+    reader: ArchiveReader, place: EntrySpan, take: Callable[[memoryview], object], data: memoryview
+) -> None:
+    take(value_in_span(reader, place, data))
 
 
 class ReadPlan:
@@ -98,13 +101,17 @@ class ReadPlan:
         self.expect(codec, 1, size)
         into = self._memory_for(codec, inside, view)
         if into is None:
-            self.add_value(place, codec.put, inside, view)
+            self.add_value(place, decoding(codec, inside, view))
         else:
             self._add_direct(place, into)
 
-    def add_value(self, place: EntrySpan, put: Callable[[Any, Any, memoryview], object], inside: Any, to: Any) -> None:
-        """Read the value at `place`, verify it, and call ``put(inside, to, value)``."""
-        self.spans.append((place.start, place.stop, partial(_take_value, self.reader, place, put, inside, to)))
+    def add_value(self, place: EntrySpan, take: Take) -> None:
+        """Read the value at `place`, verify it, and give it to `take`."""
+        if isinstance(take, JoinedChunk):
+            take = take._replace(verified=partial(value_in_span, self.reader, place))
+        else:
+            take = partial(_take_value, self.reader, place, take)
+        self.spans.append((place.start, place.stop, take))
 
     def _memory_for(self, codec: ChunkCodec, inside: Any, view: NDArray[Any]) -> memoryview | None:
         """Return the memory of `view` if the bytes of a stored chunk can go from the file into it; else None."""
@@ -176,7 +183,7 @@ class ReadPlan:
                 continue
             longest = max(longest, length)
             into = self._memory_for(inner, inside, part) if length == inner.size else None
-            spans.append((start, start + length, into or partial(inner.put, inside, part)))
+            spans.append((start, start + length, into or decoding(inner, inside, part)))
         if isinstance(inner, ShardCodec):
             return False
         count = len(spans) - before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -19,9 +19,10 @@ from ozx.archive.remote.deadline import in_background
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
 from ozx.codecs.chunk_codecs import ShardCodec
+from ozx.codecs.joined_chunks import Take
 from ozx.errors import FormatError
 from ozx.flow.workers import default_jobs
-from ozx.store.pixels.blocks import POOL, Block, Span, do_together, join_spans
+from ozx.store.pixels.blocks import POOL, Block, Span, do_together, join_spans, take_spans
 from ozx.store.pixels.plan import NotPlannedError, ReadPlan
 from ozx.store.pixels.selections import Overlap
 from ozx.store.pixels.shard_indexes import index_span
@@ -56,12 +57,12 @@ class RemotePlan(ReadPlan):
 
     def __init__(self, session: ArchiveSession) -> None:
         super().__init__(session)
-        self._values: list[tuple[EntrySpan, Any, Any, Any]] = []
+        self._values: list[tuple[EntrySpan, Take]] = []
         self._parts: list[Part] = []
 
-    def add_value(self, place: EntrySpan, put: Callable[[Any, Any, memoryview], object], inside: Any, to: Any) -> None:
-        """Read the value at `place`, verify it, and call ``put(inside, to, value)``."""
-        self._values.append((place, put, inside, to))
+    def add_value(self, place: EntrySpan, take: Take) -> None:
+        """Read the value at `place`, verify it, and give it to `take`."""
+        self._values.append((place, take))
 
     def add_shard(
         self, place: EntrySpan, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], key: str, fill: Any
@@ -96,18 +97,18 @@ class RemotePlan(ReadPlan):
     def _round_trips(self) -> Iterator[list[Block]]:
         """Yield the blocks to request in each round trip, after those before were received; often there are none."""
         yield _once(self._headers())
-        self._values = [(value_span(self.reader, value[0]), *value[1:]) for value in self._values]
+        self._values = [(value_span(self.reader, place), take) for place, take in self._values]
         self._parts = [part._replace(place=value_span(self.reader, part.place)) for part in self._parts]
         yield _once(self._missing_indexes())
-        for value in self._values:
-            super().add_value(*value)
+        for place, take in self._values:
+            super().add_value(place, take)
         for part in self._parts:
             self._add_part(part)
         yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_BLOCK)
 
     def _headers(self) -> Iterator[Block]:
         """Yield the local headers that must be read first, because the offset of the value is unknown."""
-        places = [value[0] for value in self._values if value[0].stop < value[0].limit]
+        places = [place for place, _ in self._values if place.stop < place.limit]
         for part in self._parts:
             is_certain = part.place.stop == part.place.limit and (
                 self._is_requested_whole(part) or _predicted(self.reader, part.place) >= 0
@@ -232,7 +233,7 @@ async def _take(block: Block, data: memoryview) -> None:
         await asyncio.wrap_future(POOL.submit(partial(block.finish, data)))
     await asyncio.gather(
         *(
-            asyncio.wrap_future(POOL.submit(partial(_take_spans, block.start, data, batch)))
+            asyncio.wrap_future(POOL.submit(partial(take_spans, block.start, data, batch)))
             for batch in _batches(block.spans)
         )
     )
@@ -243,7 +244,7 @@ def _take_now(block: Block, data: memoryview) -> None:
     if block.finish is not None:
         block.finish(data)
     batches = list(_batches(block.spans))
-    do_together(partial(_take_spans, block.start, data), batches, min(default_jobs(), len(batches)) - 1)
+    do_together(partial(take_spans, block.start, data), batches, min(default_jobs(), len(batches)) - 1)
 
 
 def _batches(spans: list[Span]) -> Iterator[list[Span]]:
@@ -259,12 +260,7 @@ def _batches(spans: list[Span]) -> Iterator[list[Span]]:
         yield batch
 
 
-def _take_spans(base: int, data: memoryview, spans: list[Span]) -> None:
-    for start, stop, take in spans:
-        take(data[start - base : stop - base])
-
-
 def _take_opened(block: Block, data: memoryview) -> None:
     if block.finish is not None:
         block.finish(data)
-    _take_spans(block.start, data, block.spans)
+    take_spans(block.start, data, block.spans)

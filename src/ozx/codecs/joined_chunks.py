@@ -1,0 +1,98 @@
+"""Decode many small chunks by one call of the decompressor.
+
+A call for a chunk of 8 KiB spends half of its time on memory of the decompressor, and takes Python's lock again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from ozx.codecs.bounded import OversizeError
+from ozx.codecs.chunk_codecs import ChunkCodec, decompress_into, scratch
+
+# Decoded bytes of one call, which stay in the processor's cache.
+_TOGETHER = 1 << 18
+# RFC 8878, 3.1.1: the magic number and the descriptor of the frame header.
+_MAGIC, _DESCRIPTOR = b"\x28\xb5\x2f\xfd", 4
+
+
+class JoinedChunk(NamedTuple):
+    """A chunk to be decoded together with others."""
+
+    codec: ChunkCodec
+    inside: tuple[slice, ...] | None  # the part to copy, or None for the whole chunk
+    target: NDArray[Any]
+    verified: Callable[[memoryview], memoryview] | None = None  # returns the stored chunk in the bytes of its span
+
+    def put(self, data: memoryview) -> None:
+        """Decode this chunk alone."""
+        self.codec.put(self.inside, self.target, data)
+
+
+#: What to do with the bytes of a chunk: a function, or to decode it with others.
+Take = Callable[[memoryview], object] | JoinedChunk
+
+
+def decoding(codec: ChunkCodec, inside: tuple[slice, ...] | None, target: NDArray[Any]) -> Take:
+    """Return how to decode a chunk, and to copy its part `inside`, or all of it, to the target."""
+    if codec.is_joinable:
+        return JoinedChunk(codec, inside, target)
+    return partial(codec.put, inside, target)
+
+
+def put_joined(chunks: Sequence[tuple[JoinedChunk, memoryview]]) -> None:
+    """Decode chunks, and copy each, or its part, to its target; raise the error of the first damaged chunk."""
+    stored = [(chunk, data if chunk.verified is None else chunk.verified(data)) for chunk, data in chunks]
+    for _, same in groupby(stored, key=lambda pair: id(pair[0].codec)):
+        group = list(same)
+        codec = group[0][0].codec
+        count = max(1, _TOGETHER // codec.size)
+        for first in range(0, len(group), count):
+            _put_batch(codec, group[first : first + count])
+
+
+def _put_batch(codec: ChunkCodec, batch: list[tuple[JoinedChunk, memoryview]]) -> None:
+    try:
+        decoded = _decoded(codec, [data for _, data in batch])
+    except (ValueError, OversizeError):
+        for chunk, data in batch:
+            chunk.put(data)
+        return
+    for (_, inside, target, _), pixels in zip((chunk for chunk, _ in batch), decoded, strict=True):
+        target[...] = pixels if inside is None else pixels[inside]
+
+
+def _decoded(codec: ChunkCodec, chunks: list[memoryview]) -> Iterator[NDArray[Any]]:
+    """Return the decoded chunks, which are valid until this thread decodes others; raise `ValueError` if one is odd.
+
+    The decompressor checks that each frame has the length that its header declares. So all chunks must begin with the
+    same header, which declares the length of a chunk: no frame can then take the place of another.
+    """
+    frames = [codec.without_checksums(data) for data in chunks] if codec.checksums_outside else chunks
+    header = _header(frames[0], codec.size)
+    if any(frame[: len(header)] != header for frame in frames):
+        raise ValueError("the headers of frames differ")
+    octets = scratch(len(frames) * codec.size)
+    decompress_into({"id": "zstd"}, memoryview(b"".join(frames)), octets)
+    pixels = octets.view(codec.dtype).reshape(len(frames), *codec.stored_shape)
+    return iter(pixels.transpose(0, *(axis + 1 for axis in codec.inverse)) if codec.is_transposed else pixels)
+
+
+def _header(frame: memoryview, size: int) -> bytes:
+    """Return the header of a frame that declares `size` bytes; raise `ValueError` if it declares another length."""
+    if len(frame) <= _DESCRIPTOR or frame[:_DESCRIPTOR] != _MAGIC:
+        raise ValueError("expected a frame of zstd")
+    descriptor = frame[_DESCRIPTOR]
+    # RFC 8878, 3.1.1.1: without a window descriptor if the frame is a single segment; then the dictionary's number.
+    is_single = bool(descriptor & 0x20)
+    start = _DESCRIPTOR + 1 + (not is_single) + (0, 1, 2, 4)[descriptor & 3]
+    length = (int(is_single), 2, 4, 8)[descriptor >> 6]
+    declared = int.from_bytes(frame[start : start + length], "little") + (256 if length == 2 else 0)
+    if not length or declared != size:
+        raise ValueError(f"expected a frame of {size:,} bytes")
+    return bytes(frame[: start + length])
