@@ -14,4 +14,4 @@ def test_results_are_ordinary_arrays(shape, dtype):
     assert pixels.dtype == dtype
     assert pixels.flags.c_contiguous
     pixels[...] = np.ones(shape, dtype)
-    assert np.array_equal(pickle.loads(pickle.dumps(pixels)), np.ones(shape, dtype))  # noqa: S301
+    assert np.array_equal(pickle.loads(pickle.dumps(pixels)), np.ones(shape, dtype))
