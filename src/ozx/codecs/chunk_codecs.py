@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -29,6 +30,8 @@ _PLAIN_KINDS = frozenset("biufcmM")
 _LARGEST_KEPT = 4 << 20
 # Decoding a larger chunk alone takes no longer than with others.
 _LARGEST_JOINED = 1 << 16
+# Bytes of pixels of small chunks that are copied at once.
+_TOGETHER = 1 << 18
 # The effort of decoding a byte: copying, blosc; other compressors need more.
 _EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
@@ -157,6 +160,30 @@ class ChunkCodec:
         for end in range(self.size, length, CHECKSUM_BYTES):
             octets[end : end + CHECKSUM_BYTES] = np.frombuffer(checksum(octets[:end]), np.uint8)
         return octets.data
+
+    def encode_all_unless_filled(self, pixels: NDArray[Any], fill_value: Any) -> Iterator[bytes | None]:
+        """Yield what `encode_unless_filled` returns for each chunk of an array of whole chunks, in C order.
+
+        Many small chunks are copied at once, because numpy needs as long for each copy as for 10 KB.
+        """
+        grid = self.grid_of(pixels)
+        *rows, length = grid.shape[: pixels.ndim]
+        count = max(1, _TOGETHER // self.size)
+        for row, first in product(np.ndindex(*rows), range(0, length, count)):
+            part = grid[row][first : first + count]
+            octets = scratch(len(part) * self.size)
+            chunks = octets.view(self.dtype).reshape(part.shape)
+            chunks[...] = part
+            missing = filled_chunks(chunks, fill_value)
+            for number, is_missing in enumerate(missing):
+                stored = octets.data[number * self.size : (number + 1) * self.size]
+                yield None if is_missing else bytes(self.encode_stored(stored))
+
+    def grid_of(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """Return a view of whole chunks: the axes of their grid, then those of a stored chunk."""
+        counts = [length // part for length, part in zip(pixels.shape, self.shape, strict=True)]
+        parts = pixels.reshape([length for pair in zip(counts, self.shape, strict=True) for length in pair])
+        return parts.transpose([2 * axis for axis in range(pixels.ndim)] + [2 * axis + 1 for axis in self.order])
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
         """Decode a chunk without transposing its axes back."""
@@ -356,6 +383,18 @@ def _bits(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in _TEXT_KINDS:  # equal texts have equal bits
         return values
     return values.view(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+
+
+def filled_chunks(chunks: NDArray[Any], fill_value: Any) -> list[bool]:
+    """Return for each chunk of an array of chunks whether every pixel has the bits of the fill value."""
+    fill = np.asarray(fill_value, chunks.dtype.newbyteorder("=")).astype(chunks.dtype)
+    firsts, bits, size = chunks.reshape(len(chunks), -1)[:, 0].tobytes(), fill.tobytes(), chunks.dtype.itemsize
+    if bits not in firsts:
+        return [False] * len(chunks)
+    return [
+        firsts[number * size : number * size + size] == bits and is_filled(chunk, fill)
+        for number, chunk in enumerate(chunks)
+    ]
 
 
 def checksum(data: Any) -> bytes:

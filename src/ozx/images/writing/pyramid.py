@@ -356,14 +356,25 @@ def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[l
 
 
 def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork) -> Iterator[EncodedChunk]:
-    lengths = level.codec.shape
-    steps = [range(0, whole, part) for whole, part in zip(pixels.shape, lengths, strict=True)]
-    for start in product(*steps):
-        chunk = pixels[tuple(slice(at, at + part) for at, part in zip(start, lengths, strict=True))]
-        place = tuple((at + first) // part for at, first, part in zip(start, corner, lengths, strict=True))
-        data = level.codec.encode_unless_filled(chunk, 0, level.allocate)
-        # A stream uses the memory of a view again, which must not be that of compressed bytes.
-        is_own = level.allocate is not None and level.codec.compressor is None
+    """Yield the encoded chunks of a block, in C order."""
+    codec = level.codec
+    # A stream uses the memory of a view again, which must not be that of compressed bytes.
+    is_own = level.allocate is not None and codec.compressor is None
+    sizes = [*zip(pixels.shape, codec.shape, corner, strict=True)]
+    whole = tuple(slice(0, length // part * part) for length, part, _ in sizes)
+    small = iter(()) if is_own else codec.encode_all_unless_filled(pixels[whole], 0)
+    # For each axis: the first pixel of a chunk, the chunk's place in the grid, and whether it ends inside the block.
+    axes = [
+        [(at, (at + first) // part, at + part <= length) for at in range(0, length, part)]
+        for length, part, first in sizes
+    ]
+    for chunk in product(*axes):
+        place = tuple([at for _, at, _ in chunk])
+        if not is_own and all([is_whole for _, _, is_whole in chunk]):
+            yield EncodedChunk(number, place, next(small))
+            continue
+        part = tuple(slice(at, at + length) for (at, _, _), length in zip(chunk, codec.shape, strict=True))
+        data = codec.encode_unless_filled(pixels[part], 0, level.allocate)
         yield EncodedChunk(number, place, data if data is None or is_own else bytes(data))
 
 

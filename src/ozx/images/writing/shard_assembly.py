@@ -116,8 +116,8 @@ def checked_size(entry: Entry) -> Entry:
 
 def find_home(place: Lengths, per_shard: Lengths) -> tuple[Lengths, Lengths]:
     """Return the place of a chunk's shard in the grid, and the place of the chunk in its shard."""
-    home = tuple(at // count for at, count in zip(place, per_shard, strict=True))
-    return home, tuple(at % count for at, count in zip(place, per_shard, strict=True))
+    home, inside = zip(*map(divmod, place, per_shard), strict=True)
+    return home, inside
 
 
 def chunk_name(array: str, place: Lengths) -> str:

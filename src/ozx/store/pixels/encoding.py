@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, is_filled
+from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled
 from ozx.errors import OzxError
 from ozx.hierarchy.zarr.layout import build_index, index_of
 from ozx.store.pixels.selections import Box, Lengths
@@ -61,17 +61,6 @@ class Background:
     def is_all_of(self, pixels: NDArray[Any]) -> bool:
         """Return whether all pixels of a chunk have the bits of this value, as minus zero has not."""
         return is_filled(pixels, np.asarray(self.fill_value, pixels.dtype))
-
-    def fill_all_of(self, chunks: NDArray[Any]) -> list[bool]:
-        """Return for each chunk of an array of chunks whether all its pixels have this value."""
-        fill = np.asarray(self.fill_value, chunks.dtype).tobytes()
-        firsts, size = chunks.reshape(len(chunks), -1)[:, 0].tobytes(), len(fill)
-        if fill not in firsts:
-            return [False] * len(chunks)
-        return [
-            firsts[number * size : number * size + size] == fill and self.is_all_of(chunk)
-            for number, chunk in enumerate(chunks)
-        ]
 
 
 class Encoded(NamedTuple):
@@ -183,13 +172,12 @@ class ShardEdit:
         counts = (self._whole[1] - self._whole[0]).tolist()
         begin = _difference(_product(self._whole[0].tolist(), inner.shape), self._start)
         part = self._pixels[tuple(map(slice, begin, _sum(begin, _product(counts, inner.shape))))]
-        grid = part.reshape([length for pair in zip(counts, inner.shape, strict=True) for length in pair])
-        grid = grid.transpose([2 * axis for axis in range(part.ndim)] + [2 * axis + 1 for axis in inner.order])
+        grid = inner.grid_of(part)
         data = _BUFFERS.take(len(places) * inner.size)
         stored = data.view(inner.dtype).reshape(-1, *inner.stored_shape)
         numbers = _gather(grid, places - self._whole[0], stored)
         view, size, background = data.data, inner.size, self._background
-        is_missing = [False] * len(places) if background.is_stored else background.fill_all_of(stored)
+        is_missing = [False] * len(places) if background.is_stored else filled_chunks(stored, background.fill_value)
         return [
             None if is_missing[number] else inner.encode_stored(view[number * size : (number + 1) * size])
             for number in numbers
