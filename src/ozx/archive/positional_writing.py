@@ -35,7 +35,7 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
         view = view[written:]
 
 
-def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset: int) -> None:
+def write_parts_at(descriptor: int, parts: Sequence[bytes | bytearray | memoryview], offset: int) -> None:
     """Write `parts` one after the other from `offset` on, with few system calls if `os.pwritev` exists."""
     pwritev = getattr(os, "pwritev", None)
     for group in _iter_groups(parts):
@@ -47,9 +47,9 @@ def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset:
             offset += len(part)
 
 
-def _iter_groups(parts: Sequence[bytes | memoryview]) -> Iterator[list[bytes | memoryview]]:
+def _iter_groups(parts: Sequence[bytes | bytearray | memoryview]) -> Iterator[list[bytes | bytearray | memoryview]]:
     """Yield groups of consecutive parts, each for one system call; a very long part forms its own group."""
-    group: list[bytes | memoryview] = []
+    group: list[bytes | bytearray | memoryview] = []
     size = 0
     for part in parts:
         if group and (len(group) == _MOST_PARTS or size + len(part) > _MOST_AT_ONCE):

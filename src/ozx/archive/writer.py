@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_writing import copy_range, write_all_at
+from ozx.archive.positional_writing import copy_range, write_parts_at
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -169,14 +169,14 @@ class ArchiveWriter:
         """Offset of the next byte to write."""
         return self._flushed + len(self._buffer)
 
-    def add(self, name: str, data: bytes) -> None:
-        """Write one entry, given its whole value."""
+    def add(self, name: str, *pieces: bytes | bytearray | memoryview) -> None:
+        """Write one entry, given its whole value, in pieces that follow each other."""
         raw_name, flags = encode_name(name)
-        checksum = crc32(data)
-        header = local_header(raw_name, flags, checksum, len(data))
-        self.directory.add(raw_name, flags, checksum, len(data), self.offset)
-        self._append(header)
-        self._append(data)
+        checksum = size = 0
+        for piece in pieces:
+            checksum, size = crc32(piece, checksum), size + len(piece)
+        self.directory.add(raw_name, flags, checksum, size, self.offset)
+        self._append(local_header(raw_name, flags, checksum, size), *pieces)
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
         """Write one entry from blocks of its value; the CRC-32 is written into the header afterwards."""
@@ -214,17 +214,19 @@ class ArchiveWriter:
         """Write the central directory and the end records; return the archive's length in bytes."""
         self.flush()
         ending = self.directory.finish(self._flushed, comment)
-        self._write(ending, self._flushed)
+        self._write([ending], self._flushed)
         self._flushed += len(ending)
         return self._flushed
 
-    def _append(self, data: bytes | memoryview) -> None:
-        if len(data) >= _BUFFER:
+    def _append(self, *pieces: bytes | bytearray | memoryview) -> None:
+        length = sum(map(len, pieces))
+        if length >= _BUFFER:
             self.flush()
-            self._write(data, self._flushed)
-            self._flushed += len(data)
+            self._write(pieces, self._flushed)
+            self._flushed += length
             return
-        self._buffer += data
+        for piece in pieces:
+            self._buffer += piece
         if len(self._buffer) >= _BUFFER:
             self.flush()
 
@@ -233,17 +235,17 @@ class ArchiveWriter:
         if offset >= self._flushed:
             self._buffer[offset - self._flushed : offset - self._flushed + len(data)] = data
         else:
-            self._write(data, offset)
+            self._write([data], offset)
 
     def flush(self) -> int:
         """Write all buffered bytes to the file; return the offset of the next byte."""
-        self._write(self._buffer, self._flushed)
+        self._write([self._buffer], self._flushed)
         self._flushed += len(self._buffer)
         self._buffer = bytearray()
         return self._flushed
 
-    def _write(self, data: bytes | bytearray | memoryview, offset: int) -> None:
-        write_all_at(self.descriptor, data, offset)
+    def _write(self, pieces: Sequence[bytes | bytearray | memoryview], offset: int) -> None:
+        write_parts_at(self.descriptor, pieces, offset)
 
     def skip_to(self, offset: int) -> None:
         """Continue writing at `offset`, after entries that the caller has written and added to `directory`."""

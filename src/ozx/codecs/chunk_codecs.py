@@ -28,8 +28,8 @@ from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 _PLAIN_KINDS = frozenset("biufcmM")
 # A larger buffer is given back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
-# Decoding a larger chunk alone takes no longer than with others.
-_LARGEST_JOINED = 1 << 16
+#: Decoding or encoding a larger chunk alone takes no longer than with others.
+SMALL_CHUNK = 1 << 16
 # Bytes of pixels of small chunks that are copied at once.
 _TOGETHER = 1 << 18
 # The effort of decoding a byte: copying, blosc; other compressors need more.
@@ -76,7 +76,7 @@ class ChunkCodec:
         object.__setattr__(self, "most_stored", largest_stored(self.size))
         name = self.compressor["id"] if self.compressor else ""
         object.__setattr__(self, "effort", self.size * _EFFORTS.get(name, 25))
-        is_small = 0 < self.size <= _LARGEST_JOINED and not self.checksums_inside
+        is_small = 0 < self.size <= SMALL_CHUNK and not self.checksums_inside
         object.__setattr__(self, "is_joinable", name == "zstd" and is_small)
 
     @property

@@ -30,8 +30,10 @@ def test_zeros_are_left_out_and_minus_zero_is_not():
     assert encode(np.array([[0, 0], [0, 1]], "f4"), 0) is not None
 
 
+@pytest.mark.parametrize("length", [30, 300])
 @pytest.mark.parametrize(("codec", "kind"), [("none", memoryview), ("zstd:1", bytes), ("blosc-zstd:1", bytes)])
-def test_only_chunks_without_compressor_are_in_allocated_memory(codec, kind):
+def test_only_large_chunks_without_compressor_are_in_allocated_memory(codec, kind, length):
     # A stream uses the memory of a chunk again that is a view, and would write into a compressed chunk.
-    chunks, _ = run_stage(np.ones((40, 30), "uint16"), (0, 0), StageWork(0, (level("uint16", codec),), None, "mean"))
-    assert [type(chunk.data) for chunk in chunks] == [kind]
+    work = StageWork(0, (level("uint16", codec, (400, length)),), None, "mean")
+    chunks, _ = run_stage(np.ones((400, length), "uint16"), (0, 0), work)
+    assert [type(chunk.data) for chunk in chunks] == [kind if length == 300 else bytes]

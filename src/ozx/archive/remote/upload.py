@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import IO, Any, Self
@@ -204,5 +204,7 @@ class UploadWriter(ArchiveWriter):
                 self._append(block)
                 length -= len(block)
 
-    def _write(self, data: bytes | bytearray | memoryview, offset: int) -> None:
-        self._upload.write_at(offset, data)
+    def _write(self, pieces: Sequence[bytes | bytearray | memoryview], offset: int) -> None:
+        for piece in pieces:
+            self._upload.write_at(offset, piece)
+            offset += len(piece)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
-from ozx.flow.entry import Entry, read_part
+from ozx.flow.entry import BytesPart, Entry, read_part
 from ozx.flow.plan import Plan
 from ozx.flow.sinks import fast_assembling, fast_packing
 from ozx.flow.sinks.manifest import Manifest
@@ -71,8 +71,7 @@ def _write_before_metadata(plan: Plan, rooms: Mapping[str, int], descriptor: int
 
 def _add_values(writer: ArchiveWriter, entries: Iterable[Entry]) -> None:
     for entry in entries:
-        parts = [read_part(part) for part in entry.parts]
-        writer.add(entry.key, parts[0] if len(parts) == 1 else b"".join(parts))
+        writer.add(entry.key, *(part.data if isinstance(part, BytesPart) else read_part(part) for part in entry.parts))
 
 
 def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[int, int]:

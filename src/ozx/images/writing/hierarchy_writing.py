@@ -21,6 +21,8 @@ from operator import itemgetter
 
 import numpy as np
 
+from ozx.codecs.buffers import BUFFERS
+from ozx.codecs.chunk_codecs import Allocate
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
@@ -66,7 +68,8 @@ def write_hierarchy(
 ) -> tuple[int, int]:
     """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written."""
     nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
-    all_made = [made for path, planned in nodes.images.items() for made in _iter_made(nodes, path, planned)]
+    allocate = BUFFERS.take if executor is None else None  # another process cannot return a buffer
+    all_made = [made for path, planned in nodes.images.items() for made in _iter_made(nodes, path, planned, allocate)]
 
     def data(workers: Workers) -> Iterator[Entry]:
         for key, value in hierarchy.files.items():
@@ -109,12 +112,14 @@ class _Made:
         self.pyramid.samples.clear()
 
 
-def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) -> Iterator[_Made]:
+def _iter_made(
+    documents: HierarchyDocuments, path: str, planned: PlannedImage, allocate: Allocate | None
+) -> Iterator[_Made]:
     image = planned.image
     paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
     works = [
-        new_level(level, layout, documents.arrays[array])
+        new_level(level, layout, documents.arrays[array], allocate)
         for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
     ]
     shards = [OpenShards(layout, array) for layout, array in zip(layouts, paths, strict=True)]

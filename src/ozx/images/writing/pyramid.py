@@ -20,7 +20,7 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, Allocate, ChunkCodec, compile_codecs, encode_gzip
+from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, SMALL_CHUNK, Allocate, ChunkCodec, compile_codecs, encode_gzip
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import ArrayLayout
@@ -207,7 +207,7 @@ class EncodedChunk(NamedTuple):
 class LevelWork:
     """A level to compute, and the codec of its chunks; can be pickled, unless `allocate` cannot.
 
-    `allocate` gives the memory of chunks without compressor; by default, chunks are `bytes`.
+    `allocate` gives the memory of large chunks without compressor; by default, chunks are `bytes`.
     """
 
     level: LevelGeometry
@@ -358,11 +358,12 @@ def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[l
 def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork) -> Iterator[EncodedChunk]:
     """Yield the encoded chunks of a block, in C order."""
     codec = level.codec
+    is_small = codec.size <= SMALL_CHUNK
     # A stream uses the memory of a view again, which must not be that of compressed bytes.
-    is_own = level.allocate is not None and codec.compressor is None
+    is_own = level.allocate is not None and codec.compressor is None and not is_small
     sizes = [*zip(pixels.shape, codec.shape, corner, strict=True)]
     whole = tuple(slice(0, length // part * part) for length, part, _ in sizes)
-    small = iter(()) if is_own else codec.encode_all_unless_filled(pixels[whole], 0)
+    small = codec.encode_all_unless_filled(pixels[whole], 0) if is_small else iter(())
     # For each axis: the first pixel of a chunk, the chunk's place in the grid, and whether it ends inside the block.
     axes = [
         [(at, (at + first) // part, at + part <= length) for at in range(0, length, part)]
@@ -370,11 +371,11 @@ def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork
     ]
     for chunk in product(*axes):
         place = tuple([at for _, at, _ in chunk])
-        if not is_own and all([is_whole for _, _, is_whole in chunk]):
+        if is_small and all(is_whole for _, _, is_whole in chunk):
             yield EncodedChunk(number, place, next(small))
             continue
         part = tuple(slice(at, at + length) for (at, _, _), length in zip(chunk, codec.shape, strict=True))
-        data = codec.encode_unless_filled(pixels[part], 0, level.allocate)
+        data = codec.encode_unless_filled(pixels[part], 0, level.allocate if is_own else None)
         yield EncodedChunk(number, place, data if data is None or is_own else bytes(data))
 
 

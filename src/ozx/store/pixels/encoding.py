@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -14,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.buffers import BUFFERS
 from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled
 from ozx.errors import OzxError
 from ozx.hierarchy.zarr.layout import build_index, index_of
@@ -23,32 +22,6 @@ Selection = Any
 
 # Copying a chunk up to this length takes less time than to handle it alone, which waits for other threads.
 _SMALL = 1 << 16
-# The least and the largest length of a buffer that is used again, and the most buffers that wait for it.
-_SMALLEST_KEPT, _LARGEST_KEPT, _MOST_FREE = 1 << 20, 4 << 20, 16
-
-
-class _Buffers:
-    """Buffers that are used again once nothing refers to them, because new memory pages cost as much as copying."""
-
-    def __init__(self) -> None:
-        self._free: deque[NDArray[np.uint8]] = deque(maxlen=_MOST_FREE)
-
-    def take(self, size: int) -> NDArray[np.uint8]:
-        """Return a buffer; memory views of it keep it."""
-        if size > _LARGEST_KEPT:
-            return np.empty(size, np.uint8)
-        try:
-            buffer = self._free.pop()
-        except IndexError:
-            buffer = np.empty(0, np.uint8)
-        if buffer.size < size:
-            buffer = np.empty(max(size, _SMALLEST_KEPT), np.uint8)
-        part = buffer[:size]
-        weakref.finalize(part, self._free.append, buffer).atexit = False
-        return part
-
-
-_BUFFERS = _Buffers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +60,7 @@ class ChunkEdit:
         chunk = self._merged(self.codec)
         if not self.background.is_stored and self.background.is_all_of(chunk):
             return None
-        return self.codec.encode(chunk, _BUFFERS.take)
+        return self.codec.encode(chunk, BUFFERS.take)
 
     def encode_alone(self) -> Encoded:
         """Return the encoded chunk as `ShardEdit.encode` does."""
@@ -173,7 +146,7 @@ class ShardEdit:
         begin = _difference(_product(self._whole[0].tolist(), inner.shape), self._start)
         part = self._pixels[tuple(map(slice, begin, _sum(begin, _product(counts, inner.shape))))]
         grid = inner.grid_of(part)
-        data = _BUFFERS.take(len(places) * inner.size)
+        data = BUFFERS.take(len(places) * inner.size)
         stored = data.view(inner.dtype).reshape(-1, *inner.stored_shape)
         numbers = _gather(grid, places - self._whole[0], stored)
         view, size, background = data.data, inner.size, self._background
