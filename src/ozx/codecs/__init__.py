@@ -6,6 +6,10 @@
     Arrays whose chunks decode to at most their own size.
 ``chunk_codecs``
     The codecs of an array as functions that work in threads and decode into memory of the exact length.
+``joined_chunks``
+    Decoding of many small chunks by one call of the decompressor.
+``buffers``
+    Memory for encoded chunks that is used again.
 ``pixel_codec``
     The codecs of an array as functions, by zarr-python where only it has them.
 ``codec_support``
