@@ -16,9 +16,9 @@ from ozx.faults import FaultError
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.sources.location import printable_location
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
-from ozx.flow.workers import checked_jobs
 from ozx.progress import Progress, StoppableProgress
 from ozx.quoting import quote
+from ozx.threads import checked_jobs
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
 

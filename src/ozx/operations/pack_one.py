@@ -24,9 +24,9 @@ from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
-from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import Progress, begin_phase, needs_total
+from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
 
 if TYPE_CHECKING:

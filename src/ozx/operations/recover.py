@@ -30,7 +30,6 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.flow.workers import working
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import Document, plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
@@ -39,6 +38,7 @@ from ozx.images.streaming.chunk_store import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
+from ozx.threads import working
 from ozx.validation.container.rfc9 import check_surroundings
 
 _BLOCK = 8 << 20

@@ -33,12 +33,12 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
-from ozx.flow.workers import Workers
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
+from ozx.threads import Workers
 
 Lengths = tuple[int, ...]
 _Chunks = list[tuple[Lengths, bytes]]

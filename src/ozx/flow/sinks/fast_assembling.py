@@ -23,8 +23,8 @@ from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import FormatError
 from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_values
-from ozx.flow.workers import default_jobs
 from ozx.progress import Progress
+from ozx.threads import default_jobs
 
 _CAPACITY = 1 << 20
 _PIECE = 8 << 20

@@ -18,8 +18,8 @@ from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
 from ozx.flow.sinks.output import opened_output
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.location import Location
-from ozx.flow.workers import Workers
 from ozx.progress import Progress
+from ozx.threads import Workers
 
 
 class CopyDiffersError(ResourceError):

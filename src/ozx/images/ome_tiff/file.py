@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
 from ozx.extras import needed
-from ozx.flow.workers import in_order
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
 from ozx.images.ome_tiff.tile_encoding import Mosaic, Piece, TileEncoding, TileId, cut_block, plan_blocks
 from ozx.images.ome_xml.units import in_micrometers
 from ozx.progress import Progress
+from ozx.threads import in_order
 
 with needed("tiff", "writing a TIFF file"):
     from tifffile import TiffFile, TiffPage, TiffWriter

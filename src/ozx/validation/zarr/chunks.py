@@ -20,8 +20,8 @@ from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
+from ozx.threads import processors
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
 from ozx.validation.wording import listed
