@@ -7,7 +7,7 @@ import operator
 import os
 import posixpath
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ _MOST_JOBS = 4
 _CGROUPS = "sys/fs/cgroup"
 
 _Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
@@ -57,11 +58,24 @@ def working(jobs: int | None = None, executor: Executor | None = None) -> Iterat
     if executor is not None:
         yield Workers(count, executor)
         return
-    pool = ThreadPoolExecutor(count, "ozx-transcode")
+    pool = ThreadPoolExecutor(count, "ozx-work")
     try:
         yield Workers(count, pool)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def map_ahead(
+    work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int, ahead: int | None = None
+) -> Iterator[_Result]:
+    """Yield the result of `work` for each item, in order, from threads that run ahead of the caller.
+
+    At most `ahead` items wait or run at a time, by default one for each thread.
+    """
+    with working(threads) as workers:
+        submitted = ((None, workers.executor.submit(work, item)) for item in items)
+        for _, result in in_order(submitted, ahead or threads):
+            yield result
 
 
 def in_order(submitted: Iterable[tuple[_Key, Future[_Result]]], most: int) -> Iterator[tuple[_Key, _Result]]:

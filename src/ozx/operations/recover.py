@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
-from ozx.archive.coalesced_reads import in_order
+from ozx.archive.coalesced_reads import REQUESTS
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.entries import Evidence, LostEntry
@@ -38,7 +38,7 @@ from ozx.images.streaming.chunk_store import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
-from ozx.threads import working
+from ozx.threads import map_ahead, working
 from ozx.validation.container.rfc9 import check_surroundings
 
 _BLOCK = 8 << 20
@@ -227,7 +227,7 @@ def _opened(location: Location, target: str, progress: Progress) -> Iterator[Fil
             def read(start: int) -> bytes:
                 return read_exactly(source, start, min(_BLOCK, size - start), "the file")
 
-            for data in in_order(read, range(0, size, _BLOCK)):
+            for data in map_ahead(read, range(0, size, _BLOCK), REQUESTS):
                 progress.advance(file.write(data))
         progress.stop()
         with closing(_Copy(path, source.name)) as copy:

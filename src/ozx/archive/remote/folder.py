@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
-from ozx.archive.coalesced_reads import in_order
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
@@ -20,6 +19,7 @@ from ozx.archive.remote.object_store import ETags, ObjectStore, damaged_error, m
 from ozx.archive.remote.transport import Mark, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError, ResourceError
+from ozx.threads import map_ahead
 
 #: Number of requests at a time.
 REQUESTS = 64
@@ -92,7 +92,7 @@ class RemoteFolder:
 
     def find_all(self, keys: Iterable[str]) -> Iterator[RemoteObject]:
         """Yield the existing objects with these keys in the order of the keys; make up to 64 requests at a time."""
-        return filter(None, in_order(self.find, keys, REQUESTS))
+        return filter(None, map_ahead(self.find, keys, REQUESTS))
 
     def read(self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None) -> bytes:
         """Return the bytes of an object from `offset`, to its end if `length` is None; `KeyError` if it is missing."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -28,6 +26,7 @@ from ozx.archive.remote.s3 import (
     was_made,
 )
 from ozx.errors import UnsupportedError
+from ozx.threads import map_ahead
 
 # Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
 #
@@ -325,9 +324,8 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
     except client_errors() as error:
         raise explain_client_error(error, old.url, doing="write") from None
     try:
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
-            make = partial(_make_part, old, upload, read)
-            made = list(threads.map(make, count(1), parts))  # after an error, `map` cancels the others
+        make = partial(_make_part, old, upload, read)
+        made = list(map_ahead(make, enumerate(parts, 1), _THREADS))  # after an error, the others are cancelled
         since = _check_unchanged(old)
         arguments = {"UploadId": upload, "MultipartUpload": {"Parts": made}, "IfMatch": old.tag}
         try:
@@ -341,8 +339,9 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
     return since
 
 
-def _make_part(old: OldObject, upload: str, read: ReadAt, number: int, part: Part) -> dict[str, Any]:
+def _make_part(old: OldObject, upload: str, read: ReadAt, numbered: tuple[int, Part]) -> dict[str, Any]:
     """Send a part, or let the server copy it; return its number and its ETag, as the last request names them."""
+    number, part = numbered
     arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
         if part.runs:

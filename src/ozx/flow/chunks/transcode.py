@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +37,7 @@ from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
-from ozx.threads import Workers
+from ozx.threads import Workers, in_order
 
 Lengths = tuple[int, ...]
 _Chunks = list[tuple[Lengths, bytes]]
@@ -139,21 +138,12 @@ class _Transcoder:
 
         At most `most` tasks run at the same time.
         """
-        pending: deque[tuple[int, Future[_Chunks]]] = deque()
+        submitted = (
+            (number, executor.submit(transcode_block, self._transcoding, block))
+            for number, block in self._iter_blocks()
+        )
         try:
-            for number, block in self._iter_blocks():
-                if len(pending) == most:
-                    yield self._wait(*pending.popleft())
-                pending.append((number, executor.submit(transcode_block, self._transcoding, block)))
-            while pending:
-                yield self._wait(*pending.popleft())
-        finally:
-            for _, future in pending:
-                future.cancel()
-
-    def _wait(self, number: int, future: Future[_Chunks]) -> tuple[int, _Chunks]:
-        try:
-            return number, future.result()
+            yield from in_order(submitted, most)
         except UndecodableError as error:
             place, reason = error.args
             raise self._undecodable(place, reason) from None

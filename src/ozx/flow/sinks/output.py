@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import absolute_path, check_target
 from ozx.flow.sources.location import Location
+from ozx.threads import map_ahead
 
 if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
@@ -129,9 +129,8 @@ def present_outputs(targets: Iterable[str]) -> frozenset[str]:
         (remote if Location(target).is_remote else local).append(target)
     found = {target for target in local if os.path.lexists(target)}
     if remote:
-        with ThreadPoolExecutor(_REQUESTS, "ozx-find") as threads:
-            there = threads.map(carrying_options(output_exists), remote)
-            found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
+        there = map_ahead(carrying_options(output_exists), remote, _REQUESTS)
+        found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
     return frozenset(found)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from ozx.archive.names.decoding import name_fault
@@ -28,6 +27,7 @@ from ozx.hierarchy.keys import (
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
+from ozx.threads import map_ahead
 
 # Find the keys of a hierarchy on a server that cannot list them, from the references in the metadata.
 #
@@ -73,27 +73,27 @@ class _Search:
 
     def visit_nodes(self) -> None:
         """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
-        with ThreadPoolExecutor(REQUESTS, "ozx-find") as threads:
-            is_v2 = False
-            pending = [""]
-            while pending:
-                self._visited.update(pending)
-                names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
-                keys = [join_path(path, name) for path in pending for name in names]
-                implied = [path for answer in threads.map(self._read, keys) for path in self._add(*answer)]
-                if not self._hierarchy.nodes and not is_v2:
-                    is_v2 = True  # the root again, as Zarr v2
-                    continue
-                if not self._hierarchy.nodes:
-                    raise FormatError(
-                        "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
-                        path=self._folder.name,
-                        rule="rfc9/root",
-                        hint="Give the URL of the folder that contains one of these files.",
-                    )
-                wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
-                above = (parent for path in wanted for parent in parents_of(path))
-                pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
+        is_v2 = False
+        pending = [""]
+        while pending:
+            self._visited.update(pending)
+            names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
+            keys = [join_path(path, name) for path in pending for name in names]
+            answers = map_ahead(self._read, keys, REQUESTS, len(keys))
+            implied = [path for answer in answers for path in self._add(*answer)]
+            if not self._hierarchy.nodes and not is_v2:
+                is_v2 = True  # the root again, as Zarr v2
+                continue
+            if not self._hierarchy.nodes:
+                raise FormatError(
+                    "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
+                    path=self._folder.name,
+                    rule="rfc9/root",
+                    hint="Give the URL of the folder that contains one of these files.",
+                )
+            wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
+            above = (parent for path in wanted for parent in parents_of(path))
+            pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
 
     def find_chunks(self) -> None:
         """Request each possible chunk of each array."""
@@ -183,8 +183,8 @@ class RemoteObjects:
                 if (is_metadata_key(other) or is_legacy_metadata_key(other)) and mark.size <= room:
                     wanted.append(other)
                     room -= mark.size
-            with ThreadPoolExecutor(REQUESTS, "ozx-read") as threads:
-                self.documents.update(zip(wanted, threads.map(self._read, wanted), strict=True))
+            read = map_ahead(self._read, wanted, REQUESTS, len(wanted))
+            self.documents.update(zip(wanted, read, strict=True))
         return self.documents[key] if key in self.documents else self._read(key)
 
     def _read(self, key: str) -> bytes:

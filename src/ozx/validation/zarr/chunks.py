@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from math import prod
 
@@ -21,7 +21,7 @@ from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
-from ozx.threads import processors
+from ozx.threads import processors, working
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
 from ozx.validation.wording import listed
@@ -105,21 +105,20 @@ class _DataCheck:
         self._progress = StoppableProgress(progress)
 
     def run(self, jobs: int) -> Iterator[Finding]:
-        executor = ThreadPoolExecutor(jobs)
         waiting: deque[Future[list[Finding]]] = deque()
-        try:
-            layouts = {path: array.layout for path, array in self._arrays.items()}
-            for group in iter_key_groups(self._source.iter_keys(), layouts):
-                yield from _check_keys(group)
-                for task in self._tasks(group):
-                    waiting.append(executor.submit(self._check, *task))
-                    if len(waiting) > 2 * jobs:
-                        yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            self._progress.stop_all()
-            executor.shutdown(cancel_futures=True)
+        with working(jobs) as workers:
+            try:
+                layouts = {path: array.layout for path, array in self._arrays.items()}
+                for group in iter_key_groups(self._source.iter_keys(), layouts):
+                    yield from _check_keys(group)
+                    for task in self._tasks(group):
+                        waiting.append(workers.executor.submit(self._check, *task))
+                        if len(waiting) > 2 * jobs:
+                            yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+            finally:
+                self._progress.stop_all()
 
     def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
         """Yield tasks for the workers: stored values with their positions in an array, or values outside of arrays."""
