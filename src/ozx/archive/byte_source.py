@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from ozx.archive.positional_reading import PositionalFile
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
+from ozx.marks import changed, identity_of
 
 _BLOCK = 1 << 20
 
@@ -46,7 +47,7 @@ class FileSource:
     def size(self) -> int:
         """Return the length of the file in bytes, as it was at the first read."""
         if self._identity is None:
-            self._identity = _identity(self._file.fstat())
+            self._identity = identity_of(self._file.fstat())
         return self._identity[0]
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -72,13 +73,8 @@ class FileSource:
             status = os.stat(path or self._file.path)
         except FileNotFoundError:  # the open file can still be read without its name
             status = self._file.fstat()
-        if self._identity != _identity(status):
-            raise FormatError(
-                "the file changed while it was read",
-                path=self.name,
-                rule="zip/changed",
-                hint="Open it again to read the current file.",
-            )
+        if self._identity != identity_of(status):
+            raise changed(self.name, "Open it again to read the current file.")
 
     def check_before_replacing(self, path: str) -> None:
         """Check right before another file replaces this one, whose name is `path`, that this file was not changed.
@@ -96,11 +92,6 @@ class FileSource:
     def close(self) -> None:
         """Close the file after all running reads; a later read reopens it."""
         self._file = PositionalFile(self._file.path)
-
-
-def _identity(status: os.stat_result) -> tuple[int, ...]:
-    # Without the device: each computer gives a file server another number, and sources go to workers elsewhere.
-    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 class MemorySource:

@@ -25,6 +25,7 @@ from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.marks import modified
 from ozx.progress import Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
@@ -170,8 +171,8 @@ class _Run:
         """
         if self.options.verify or Location(archive).is_remote or not isinstance(self.source, DirectorySource):
             return self.options.verify
-        listing, written = self.source.listing, os.stat(archive).st_mtime_ns
-        return any(os.stat(listing.path(key)).st_mtime_ns > written for key in listing.iter_keys())
+        listing, written = self.source.listing, modified(archive)
+        return any(modified(listing.path(key)) > written for key in listing.iter_keys())
 
     def verify(self, archive: str, plan: Plan) -> None:
         """Compare the written archive with the plan from which it was written."""

@@ -193,7 +193,7 @@ def _make_room(folder: str) -> None:
                 if entry.name.endswith(_TEMPORARY) and status.st_mtime < now - _OLD:
                     os.unlink(entry.path)
                 elif entry.name.endswith(_ENDING):
-                    files.append((status.st_mtime_ns, entry.path, status.st_size))
+                    files.append((status.st_mtime, entry.path, status.st_size))
     size = sum(length for _, _, length in files)
     for _, path, length in sorted(files):
         if size <= _MOST_BYTES:

@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.faults import FaultError, as_error
+from ozx.marks import identity_of
 
 #: A number, because a name needs a resolver; only this computer reaches this address.
 HOST = "127.0.0.1"
@@ -57,8 +58,7 @@ class Answer:
 
 def file_tag(path: str) -> str:
     """Return a text that changes whenever a local file changes."""
-    status = os.stat(path)
-    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+    return "-".join(f"{number:x}" for number in identity_of(os.stat(path)))
 
 
 def refusal(status: HTTPStatus, message: str) -> Answer:

@@ -20,7 +20,8 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import FormatError
-from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_values
+from ozx.flow.entry import Entry, Part, read_values
+from ozx.marks import CHANGED_HINT
 from ozx.progress import Progress
 from ozx.threads import in_order, working
 

@@ -11,9 +11,10 @@ from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import name_error
-from ozx.flow.entry import Entry, FileSpan, Part, changed, check_no_archive, read_part, status_of
+from ozx.flow.entry import Entry, FileSpan, Part, check_no_archive, read_part
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.reading import LongDocuments
+from ozx.marks import changed, regular_mark
 
 
 class ListedSource:
@@ -111,13 +112,13 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     """Return all bytes of a file."""
     descriptor = open_for_reading(path)
     try:
-        before = status_of(descriptor, path)
+        before = regular_mark(os.fstat(descriptor), path)
         long.check(before[0], key)
         pieces = []
         while data := os.read(descriptor, 1 << 20):
             pieces.append(data)
         content = b"".join(pieces)
-        if len(content) != before[0] or before != status_of(descriptor, path):
+        if len(content) != before[0] or before != regular_mark(os.fstat(descriptor), path):
             raise changed(path)
     except OSError as error:
         name_error(error, path)

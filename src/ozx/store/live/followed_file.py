@@ -16,6 +16,7 @@ from ozx.atomic.locks import has_locks, is_free, still_has_name
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.marks import modified
 from ozx.quoting import quote
 from ozx.store.live.index import Index, ListedValue, index_of
 
@@ -179,6 +180,6 @@ def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
 def _is_older(partial: str, target: str) -> bool:
     """Return whether a file under the final name was written after the unfinished file."""
     try:
-        return os.stat(partial).st_mtime_ns <= os.stat(target).st_mtime_ns
+        return modified(partial) <= modified(target)
     except FileNotFoundError:
         return False
