@@ -58,7 +58,7 @@ SMALL = {
     "ozx.flow.sinks.fast_unpacking.ENOUGH_FOR_TWO": [1],
     "ozx.flow.sinks.fast_unpacking._SPAN": [300],
     "ozx.flow.sinks.fast_unpacking._PIECE": [1000],
-    "ozx.archive.positional_writing._BLOCK": [300],
+    "ozx.archive.positional_writing.READ": [300],
     "ozx.archive.positional_writing._MOST_AT_ONCE": [300],
     "ozx.archive.positional_writing._MOST_PARTS": [2],
     "ozx.flow.sources.archive._MOST_IN_RUN": [2],

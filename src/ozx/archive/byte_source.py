@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ozx.archive.positional_reading import PositionalFile
+from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
 from ozx.marks import changed, identity_of
-
-_BLOCK = 1 << 20
 
 
 class ByteSource(Protocol):
@@ -168,9 +166,9 @@ def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> byt
 
 def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Iterator[bytes]:
     """Yield exactly `length` bytes in blocks (of 1 MiB, of a remote file more), or raise errors as `read_exactly`."""
-    block = getattr(source, "block", _BLOCK)
-    for start in range(offset, offset + length, block):
-        yield read_exactly(source, start, min(block, offset + length - start), what)
+    block = getattr(source, "block", READ)
+    for start, count in divided(offset, length, block):
+        yield read_exactly(source, start, count, what)
 
 
 def read_in_runs(source: object) -> None:

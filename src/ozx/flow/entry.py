@@ -9,7 +9,7 @@ from itertools import accumulate, groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.directory import ends_archive
-from ozx.archive.positional_reading import open_for_reading, read_vectors_at
+from ozx.archive.positional_reading import READ, divided, open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
 from ozx.marks import CHANGED_HINT, FileMark, changed, mark_of, regular_mark
 
@@ -17,8 +17,6 @@ from ozx.marks import CHANGED_HINT, FileMark, changed, mark_of, regular_mark
 _MOST_IN_RUN = 512
 
 P = TypeVar("P")
-
-_BLOCK = 1 << 20
 
 
 class Part(Protocol):
@@ -51,9 +49,8 @@ class FillingSpan(Span, Protocol):
 
 def iter_divided(span: FillingSpan) -> Iterator[bytes]:
     """Yield the bytes of a span in blocks, read through one reused buffer."""
-    buffer = memoryview(bytearray(min(_BLOCK, span.length)))
-    for offset in range(0, span.length, _BLOCK):
-        length = min(_BLOCK, span.length - offset)
+    buffer = memoryview(bytearray(min(READ, span.length)))
+    for offset, length in divided(0, span.length, READ):
         span.span(offset, length).read_into(buffer[:length])
         yield bytes(buffer[:length])
 

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ozx.archive.positional_reading import divided
 from ozx.flow.entry import BytesPart, Entry, Part, read_part
 
 # Simultaneous requests: to a web server, and to an object store.
@@ -88,8 +89,8 @@ class _Batch:
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """Yield offset and length of each request."""
-        for done in range(0, self.length, _LONGEST):
-            yield self.places[0].start + done, min(_LONGEST, self.length - done)
+        if self.places:
+            yield from divided(self.places[0].start, self.length, _LONGEST)
 
 
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:

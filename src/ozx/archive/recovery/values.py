@@ -12,6 +12,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_header_at
 from ozx.archive.inflate import iter_inflated
+from ozx.archive.positional_reading import READ
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE
 from ozx.archive.records import (
     CENTRAL_SIGNATURE,
@@ -39,7 +40,6 @@ SIGNATURE = re.compile(
 # 4.3.9: "Although not originally assigned a signature, the value 0x08074b50 has commonly been adopted".
 _SIGNATURE_OR_DESCRIPTOR = re.compile(SIGNATURE.pattern + b"|" + re.escape(SPLIT_SIGNATURE))
 
-_BLOCK = 1 << 20
 _SEARCH = 4 << 20
 # The cost of an attempt in addition to the bytes that it reads.
 _EFFORT = 1 << 10
@@ -184,13 +184,13 @@ class ValueFinder:
             for data in self._iter_blocks(claim.data_offset, limit):
                 pending, consumed = data, consumed + len(data)
                 while pending and not decoder.eof and size <= max(BOMB_SIZE, BOMB_RATIO * consumed):
-                    block = decoder.decompress(pending, _BLOCK)
+                    block = decoder.decompress(pending, READ)
                     pending = decoder.unconsumed_tail
                     checksum, size = crc32(block, checksum), size + len(block)
                     self.patience -= len(block)
                 if decoder.eof or pending or self.patience < 0:
                     break
-            while not (pending or decoder.eof) and self.patience >= 0 and (block := decoder.decompress(b"", _BLOCK)):
+            while not (pending or decoder.eof) and self.patience >= 0 and (block := decoder.decompress(b"", READ)):
                 checksum, size = crc32(block, checksum), size + len(block)
         except zlib.error:
             return None
@@ -239,7 +239,7 @@ class ValueFinder:
 
     def _iter_blocks(self, offset: int, length: int) -> Iterator[bytes]:
         while length > 0 and self.patience >= 0:
-            data = self.source.read_at(offset, min(_BLOCK, length))
+            data = self.source.read_at(offset, min(READ, length))
             if not data:
                 return
             yield data

@@ -9,7 +9,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import quote
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, file_tag, refusal, serving
 from ozx.desktop.viewer.pages import Presence
 from ozx.errors import OzxError, UsageError
@@ -58,7 +58,6 @@ def value_type(key: str) -> str:
     return "application/json" if is_json else "application/octet-stream"
 
 
-_BLOCK = 1 << 20
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
@@ -93,8 +92,7 @@ class ServedArchive:
         return answer_range(request, self.etag, size, iter_value, value_type(key))
 
     def _iter_file(self, offset: int, length: int) -> Iterator[bytes]:
-        for start in range(offset, offset + length, _BLOCK):
-            block = read_exactly(self.source, start, min(_BLOCK, offset + length - start), "the file")
+        for block in iter_exactly(self.source, offset, length, "the file"):
             self.source.check_unchanged()
             yield block
 

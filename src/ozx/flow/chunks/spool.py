@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ozx.archive.positional_reading import READ, divided
 from ozx.flow.entry import BytesPart, Part
 
 _IN_MEMORY = 128 << 20
-_BLOCK = 1 << 20
 
 
 class Spool:
@@ -63,5 +63,5 @@ class _SpooledPart:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        for done in range(0, self.length, _BLOCK):
-            yield self.file.read(self.offset + done, min(_BLOCK, self.length - done))
+        for offset, length in divided(self.offset, self.length, READ):
+            yield self.file.read(offset, length)

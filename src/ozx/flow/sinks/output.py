@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
     from ozx.archive.remote.upload import Upload
 
-_BLOCK = 8 << 20
 _REQUESTS = 16
 
 
@@ -97,7 +97,7 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
         open(path, "rb") as file,
         Upload(url, expected=os.fstat(file.fileno()).st_size, force=force, options=options) as upload,
     ):
-        while block := file.read(_BLOCK):
+        while block := file.read(COPY):
             upload.write_at(file.tell() - len(block), block)
 
 

@@ -16,7 +16,7 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
-from ozx.archive.positional_reading import MOST_AT_ONCE
+from ozx.archive.positional_reading import MOST_AT_ONCE, READ, divided
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
@@ -35,7 +35,6 @@ from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
 
-_BLOCK = 1 << 20
 # The bytes that are requested with a value for its local header; a longer header takes a second request.
 _MOST_HEADER = 1 << 12
 # Inflated shards are temporary files. Two are kept: one for each of two reading threads.
@@ -391,9 +390,9 @@ def _read_vectors(
 
 def _check_stored(reader: ArchiveReader, row: int) -> None:
     offset, size = reader.data_offset(row), int(reader.columns.uncompressed_sizes[row])
-    buffer, checksum = memoryview(bytearray(min(_BLOCK, size))), 0
-    for done in range(0, size, _BLOCK):
-        view = buffer[: min(_BLOCK, size - done)]
-        _read_into(reader, [view], offset + done)
+    buffer, checksum = memoryview(bytearray(min(READ, size))), 0
+    for start, length in divided(offset, size, READ):
+        view = buffer[:length]
+        _read_into(reader, [view], start)
         checksum = crc32(view, checksum)
     reader.check_crc32(row, checksum)

@@ -10,7 +10,7 @@ from typing import Self
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_reading import PositionalFile
+from ozx.archive.positional_reading import READ, PositionalFile
 from ozx.archive.writer import local_header
 from ozx.atomic.locks import has_locks, is_free, still_has_name
 from ozx.atomic.temporary import name_beside
@@ -21,7 +21,6 @@ from ozx.quoting import quote
 from ozx.store.live.index import Index, ListedValue, index_of
 
 _PARTIAL = ".partial"
-_BLOCK = 1 << 20
 # A file may get another name between two steps.
 _TRIES = 3
 # A writer that has removed its file adds its last record to the index within this many seconds.
@@ -95,7 +94,7 @@ class FollowedFile:
         header = self._file.read_at(value.offset, value.header_length)
         start, checksum, done = value.offset + value.header_length, 0, 0
         while done < value.size:
-            data = self._file.read_at(start + done, min(_BLOCK, value.size - done))
+            data = self._file.read_at(start + done, min(READ, value.size - done))
             if not data:
                 break
             checksum, done = crc32(data, checksum), done + len(data)

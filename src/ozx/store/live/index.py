@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.positional_reading import open_for_reading
+from ozx.archive.positional_reading import READ, open_for_reading
 from ozx.atomic.locks import has_locks
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.partial_hierarchy import document_key
@@ -30,7 +30,6 @@ from ozx.store.growing_file import Slot
 
 _FORMAT = 1
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_BLOCK = 1 << 20
 _CHECKSUM_LENGTH = 8
 
 
@@ -134,7 +133,7 @@ class Index:
     def _iter_new(self) -> Iterator[list[Any]]:
         """Yield the complete records that were added since the last call."""
         rest, end = b"", self._offset
-        while self._file is not None and (data := os.pread(self._file, _BLOCK, end)):
+        while self._file is not None and (data := os.pread(self._file, READ, end)):
             end += len(data)
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:

@@ -30,7 +30,7 @@ from ozx.threads import default_jobs
 
 # Measured at 0, 20 and 100 ms a request: docs/decisions/0020-codec-pipeline.md.
 _GAP = 1 << 16
-_BLOCK = 1 << 20
+_JOINED = 1 << 20
 _MOST_REQUESTS = 64
 _MOST_BYTES = 64 << 20
 # A shard up to this length is requested whole, without a request for its index first.
@@ -104,7 +104,7 @@ class RemotePlan(ReadPlan):
             super().add_value(place, take)
         for part in self._parts:
             self._add_part(part)
-        yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_BLOCK)
+        yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_JOINED)
 
     def _headers(self) -> Iterator[Block]:
         """Yield the local headers that must be read first, because the offset of the value is unknown."""
@@ -142,7 +142,7 @@ class RemotePlan(ReadPlan):
             return
         block = Block(place.start, place.stop, [])
         block.finish = partial(self._open_whole, part, block)
-        if block.stop - block.start <= _BLOCK:  # one request can read it and its neighbours
+        if block.stop - block.start <= _JOINED:  # one request can read it and its neighbours
             self.spans.append((block.start, block.stop, partial(_take_opened, block)))
         else:
             self.blocks.append(block)
