@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -73,6 +73,13 @@ class BytesPart:
     def span(self, offset: int, length: int) -> BytesPart:
         """Return the range of `length` bytes from `offset`."""
         return BytesPart(self.data[offset : offset + length])
+
+
+class LazyPart(NamedTuple):
+    """A part whose blocks a function reads or makes."""
+
+    length: int
+    iter_blocks: Callable[[], Iterator[bytes]]
 
 
 class FileSpan(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 
 from ozx.archive.positional_reading import READ, divided
-from ozx.flow.entry import BytesPart, Part
+from ozx.flow.entry import BytesPart, LazyPart, Part
 
 _IN_MEMORY = 128 << 20
 
@@ -46,22 +46,13 @@ class _SpoolFile:
         with self._lock:
             self._file.seek(self._size)
             self._file.write(data)
-            part = _SpooledPart(self, self._size, len(data))
+            part = LazyPart(len(data), partial(self._iter_blocks, self._size, len(data)))
             self._size += len(data)
             return part
 
-    def read(self, offset: int, length: int) -> bytes:
-        with self._lock:
-            self._file.seek(offset)
-            return self._file.read(length)
-
-
-@dataclass(frozen=True, slots=True)
-class _SpooledPart:
-    file: _SpoolFile
-    offset: int
-    length: int
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        for offset, length in divided(self.offset, self.length, READ):
-            yield self.file.read(offset, length)
+    def _iter_blocks(self, offset: int, length: int) -> Iterator[bytes]:
+        for start, count in divided(offset, length, READ):
+            with self._lock:
+                self._file.seek(start)
+                block = self._file.read(count)
+            yield block
