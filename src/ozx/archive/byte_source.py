@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.atomic.locks import has_locks
@@ -93,19 +93,20 @@ class FileSource:
 
 
 class MemorySource:
-    """A source of bytes in memory."""
+    """A source of bytes in memory: a whole file, or the part of a file that begins at `start`."""
 
-    def __init__(self, data: bytes, name: str = "<memory>") -> None:
+    def __init__(self, data: bytes | memoryview, name: str = "<memory>", start: int = 0) -> None:
         self._data = data
         self.name = name
+        self._start = start
 
     def size(self) -> int:
-        """Return the number of bytes."""
-        return len(self._data)
+        """Return the length of the file up to the end of the bytes in memory."""
+        return self._start + len(self._data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset`, or fewer bytes at the end of the source."""
-        return self._data[offset : offset + length]
+        """Return `length` bytes from the offset in the file, or fewer bytes at the end of those in memory."""
+        return bytes(self._data[offset - self._start : offset - self._start + length])
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""
@@ -123,25 +124,6 @@ class Run:
     def of(cls, data: bytes) -> Run:
         """Return a range with the bytes `data`."""
         return cls(0, len(data), data)
-
-
-class Window(NamedTuple):
-    """A source that holds one part of a file in memory; offsets count from the beginning of the file."""
-
-    offset: int
-    data: bytes | memoryview
-    name: str
-
-    def size(self) -> int:
-        """Return the length of the file up to the end of the part in memory, not the length of the part."""
-        return self.offset + len(self.data)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes from the file offset `offset`, or fewer bytes at the end of the part in memory."""
-        return bytes(self.data[offset - self.offset : offset - self.offset + length])
-
-    def check_unchanged(self) -> None:
-        """Do nothing: bytes in memory do not change."""
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:

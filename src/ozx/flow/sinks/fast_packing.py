@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
 from queue import Empty, SimpleQueue
 
 from ozx.archive.crc32 import crc32
@@ -22,7 +22,6 @@ from ozx.errors import name_error
 from ozx.flow.entry import FileSpan
 from ozx.flow.sinks.manifest import Manifest, ManifestValue
 from ozx.flow.sources.directory import check_not_embedded
-from ozx.flow.sources.listing import Folder
 from ozx.marks import changed, mark_of, regular_mark
 from ozx.progress import Progress
 
@@ -41,13 +40,17 @@ def is_available() -> bool:
 
 
 def write_files(
-    writer: ArchiveWriter, root: str, folders: Iterable[Folder], progress: Progress, manifest: Manifest | None = None
+    writer: ArchiveWriter,
+    root: str,
+    folders: Mapping[str, list[str]],
+    progress: Progress,
+    manifest: Manifest | None = None,
 ) -> None:
     """Write the files of `folders` in `root` to `writer`; raise the same errors as `archive.write_entries`."""
     packer = _Packer(writer, progress, manifest)
     try:
-        for folder in folders:
-            packer.add_folder(folder.prefix, folder.names, f"{root}/{folder.prefix}")
+        for prefix, names in folders.items():
+            packer.add_folder(prefix, names, f"{root}/{prefix}")
         writer.skip_to(packer.finish())
     finally:
         packer.stop()
@@ -60,7 +63,7 @@ def _spare_buffer() -> bytearray:
         return bytearray(_CAPACITY)
 
 
-class _Background:
+class _BackgroundWriter:
     """The thread that writes buffers; `take` raises the error that stopped its writing, if any."""
 
     def __init__(self, descriptor: int) -> None:
@@ -119,7 +122,7 @@ class _Packer:
         self._directory = writer.directory
         self._progress = progress
         self._offset = writer.flush()
-        self._background = _Background(writer.descriptor)
+        self._background = _BackgroundWriter(writer.descriptor)
         self._buffer = self._background.take()
         self._view = memoryview(self._buffer)
         self._position = 0

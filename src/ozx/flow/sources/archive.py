@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
-from ozx.archive.byte_source import FileSource, Window, read_exactly
+from ozx.archive.byte_source import FileSource, MemorySource, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
@@ -70,7 +70,7 @@ class ArchivedPart:
 
         def take(offset: int, data: bytes) -> bytes:
             try:
-                return b"".join(iter_value(Window(offset, data, reader.source.name), header, limit))
+                return b"".join(iter_value(MemorySource(data, reader.source.name, offset), header, limit))
             except FormatError:
                 if stop == limit:
                     raise

@@ -87,10 +87,10 @@ class DirectorySource(ListedSource):
 
 def iter_files(listing: Listing) -> Iterator[Entry]:
     """Yield all files except metadata as entries; each file is opened when it is read."""
-    for folder in listing.folders:
-        for name in folder.names:
-            file = FileSpan.of_file(f"{listing.root}/{folder.prefix}{name}")
-            yield Entry(folder.prefix + name, (LazyPart(file.length, partial(_checked_blocks, file)),))
+    for prefix, names in listing.folders.items():
+        for name in names:
+            file = FileSpan.of_file(f"{listing.root}/{prefix}{name}")
+            yield Entry(prefix + name, (LazyPart(file.length, partial(_checked_blocks, file)),))
 
 
 def _checked_blocks(file: FileSpan) -> Iterator[bytes]:
