@@ -153,7 +153,7 @@ _DIFFERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Packing:
     source: _DirectorySource
     options: PackOptions
     workers: Workers
@@ -257,7 +257,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
     # The existing file may have checksums behind its chunks; then it is compared with a plan that adds checksums.
     is_compared = options.resume and output_exists(result.path)
     with working() as workers:
-        run = _Run(source, options, workers, progress)
+        run = _Packing(source, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
@@ -275,7 +275,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
             raise error.at(result.source) from None
 
 
-def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
+def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Packing) -> PackResult:
     """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
     root, target, options = result.source, result.path, run.options
     if options.thumbnail:
@@ -311,7 +311,7 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
     return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
 
 
-def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) -> str | None:
+def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bool) -> str | None:
     """Compare an existing file with a plan that has equal keys and sizes; return the difference as a text, or None.
 
     The file is synced first.
@@ -336,7 +336,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
     return None
 
 
-def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
+def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     """Write the checksum and the manifest of the existing file if an interrupted run omitted them."""
     options, digest = run.options, None
     if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
@@ -353,7 +353,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
 
-def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
+def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     options = run.options
     digest: str | None = None
     total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(run.progress) else None

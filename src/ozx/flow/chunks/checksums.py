@@ -53,7 +53,7 @@ class ChecksummedChunks(InnerChunks):
                     stop += 1
                 stored = part if size == end else cast("Span", part).span(offset, size)  # shards have spans
                 length = size + (stop - first) * change
-                yield _Run(stored, rows, first, stop, known.setdefault(length, length))
+                yield _ChecksummedRun(stored, rows, first, stop, known.setdefault(length, length))
                 first, offset = stop, offset + size
 
     def damaged(self, number: int, found: str) -> FormatError:
@@ -74,7 +74,7 @@ class _Rows(NamedTuple):
     numbers: NDArray[np.int64]  # for messages
 
 
-class _Run(NamedTuple):
+class _ChecksummedRun(NamedTuple):
     """Adjacent chunks whose checksums are added, or compared and removed; tuples, as there may be millions of runs."""
 
     stored: Part
@@ -110,7 +110,9 @@ class _Run(NamedTuple):
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this value into ``views[first]``, with single chunks that follow it; see `ArchivedPart.read_run`."""
-        runs = takewhile(lambda run: run.stop - run.first == 1 and run.is_added, iter_single(_Run, values, first))
+        runs = takewhile(
+            lambda run: run.stop - run.first == 1 and run.is_added, iter_single(_ChecksummedRun, values, first)
+        )
         stored = [(run.stored,) for run in runs]
         own = views[first : first + max(1, len(stored))]
         if stored:

@@ -20,8 +20,8 @@ from ozx.codecs.bounded_filters import largest_stored
 from ozx.codecs.pixel_codec import readable_document
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks.block_transcoding import (
-    Block,
     InexactError,
+    StoredBlock,
     Transcoding,
     UndecodableError,
     open_transcoding,
@@ -157,7 +157,7 @@ class _Transcoder:
                 else "Choose another codec to replace this chain.",
             ) from None
 
-    def _iter_blocks(self) -> Iterator[tuple[int, Block]]:
+    def _iter_blocks(self) -> Iterator[tuple[int, StoredBlock]]:
         for number in self._ordered_groups():
             for box in self._plan.iter_blocks(*places_of([number], self._plan.group_grid)):
                 block = self._read(box)
@@ -181,7 +181,7 @@ class _Transcoder:
             numbers = [numbers[row] for row in order]
         return numbers
 
-    def _read(self, box: tuple[slice, ...]) -> Block | None:
+    def _read(self, box: tuple[slice, ...]) -> StoredBlock | None:
         """Return a block with its stored chunks; None if the block has no stored chunk."""
         old = self._old
         spans = tuple(old.spans(dimension, part.start, part.stop) for dimension, part in enumerate(box))
@@ -197,7 +197,7 @@ class _Transcoder:
             if most is not None and part.length > most:
                 raise self._undecodable(places[row], f"expected a chunk of up to {most:,} bytes; found {part.length:,}")
         chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
-        return Block(box, spans, chunks, tuple(place for place in places if place not in chunks))
+        return StoredBlock(box, spans, chunks, tuple(place for place in places if place not in chunks))
 
     def _undecodable(self, place: Lengths, reason: str) -> FormatError:
         old = self._old

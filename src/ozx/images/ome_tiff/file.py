@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.extras import needed
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
-from ozx.images.ome_tiff.tile_encoding import Mosaic, Piece, TileEncoding, TileId, cut_block, plan_blocks
+from ozx.images.ome_tiff.tile_encoding import Mosaic, TileEncoding, TileId, TilePiece, cut_block, plan_blocks
 from ozx.images.ome_xml.units import in_micrometers
 from ozx.progress import Progress
 from ozx.threads import in_order, working
@@ -224,7 +224,7 @@ def write_tiles(tiff: OmeTiff, works: Sequence[TiledLevel], *, jobs: int, progre
 
 def _submitted(
     executor: Executor, works: Sequence[TiledLevel]
-) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[Piece], int]]]]:
+) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[TilePiece], int]]]]:
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)
         wanted = BLOCK_BYTES // work.level.dtype.itemsize
@@ -232,11 +232,11 @@ def _submitted(
             yield (work, mosaic), executor.submit(_make, work, mosaic, region)
 
 
-def _make(work: TiledLevel, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[Piece], int]:
+def _make(work: TiledLevel, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[TilePiece], int]:
     """Return the encoded complete tiles of a block, the pieces of other tiles, and the size of the block in bytes."""
     block = work.level.read(region)
     tiles: Encoded = []
-    pieces: list[Piece] = []
+    pieces: list[TilePiece] = []
     for piece in cut_block(mosaic, region, block):
         if mosaic.is_whole(piece):
             tiles.append((piece.tile, work.encoding.encode(piece.pixels)))
