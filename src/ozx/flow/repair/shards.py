@@ -28,8 +28,8 @@ from ozx.hierarchy.zarr.layout import (
     IndexFormat,
     ShardIndex,
     build_index,
-    parse_index,
     parse_layout,
+    read_index,
     with_checksum,
 )
 
@@ -165,13 +165,16 @@ class _Rescue:
 
     def _index(self, span: tuple[int, int], grid: Lengths, form: IndexFormat) -> ShardIndex | None:
         """Return a shard's index; None if it is damaged, or has no checksum while `keep_unproven` is false."""
-        count, (start, size) = math.prod(grid), span
-        if form.size(count) > size or not (form.has_checksum or self.keep_unproven):
+        start, size = span
+        if form.size(math.prod(grid)) > size or not (form.has_checksum or self.keep_unproven):
             return None
         self.is_bytewise = self.is_bytewise and form.has_checksum
-        data = read_exactly(self.source, start + form.offset(count, size), form.size(count), "the index of a shard")
+
+        def read(offset: int, length: int) -> bytes:
+            return read_exactly(self.source, start + offset, length, "the index of a shard")
+
         try:
-            return parse_index(data, grid, size, self.key, form)
+            return read_index(read, size, grid, self.key, form)
         except FormatError:
             return None
 
