@@ -37,21 +37,11 @@ class Span(Part, Protocol):
         """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
 
 
-class FillingSpan(Span, Protocol):
-    """A `Span` that can read its bytes into given buffers."""
-
-    def span(self, offset: int, length: int) -> FillingSpan:
-        """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
-
-    def read_into(self, *views: memoryview) -> None:
-        """Fill `views` with the span's bytes, one after the other; together, they must have the span's length."""
-
-
-def iter_divided(span: FillingSpan) -> Iterator[bytes]:
+def iter_divided(span: Span) -> Iterator[bytes]:
     """Yield the bytes of a span in blocks, read through one reused buffer."""
     buffer = memoryview(bytearray(min(READ, span.length)))
     for offset, length in divided(0, span.length, READ):
-        span.span(offset, length).read_into(buffer[:length])
+        read_into(span.span(offset, length), buffer[:length])
         yield bytes(buffer[:length])
 
 

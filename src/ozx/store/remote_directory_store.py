@@ -80,8 +80,9 @@ class RemoteDirectoryStore(ReadOnlyStore):
     def _iter_keys(self) -> Iterable[str]:
         """Return all keys; on a server without listing, only the metadata keys."""
         folder = self._folder
-        objects = folder.list_objects() if folder.can_list else find_keys(folder, metadata_only=True).objects
-        return [found.key for found in objects]
+        if folder.can_list:
+            return [found.key for found in folder.list_objects()]
+        return find_keys(folder, metadata_only=True).marks
 
     def _size(self, key: str) -> int | None:
         found = self._folder.find(key)

@@ -74,13 +74,6 @@ class VerifiedValue(NamedTuple):
     is_searched: bool = False
 
 
-class _Descriptor(NamedTuple):
-    crc32: int
-    stored_size: int
-    size: int
-    length: int
-
-
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
     """Return the possible descriptions of a value, the most likely first; one field of its local header may be damaged.
 
@@ -257,18 +250,20 @@ class ValueFinder:
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
     """Return the length of the data descriptor with these numbers at the start of `data`; 0 if it is missing."""
     same = numbers, tuple(number & MASK_32 for number in numbers)  # a writer without ZIP64 writes sizes modulo 2**32
-    fitting = [found.length for found in _descriptors_at(data) if found[:3] in same]
+    fitting = [length for found, length in _descriptors_at(data) if found in same]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
 
 
-def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
-    """Yield the possible interpretations of `data` as a data descriptor: with or without signature, 32 or 64 bits."""
+def _descriptors_at(data: bytes) -> Iterator[tuple[tuple[int, int, int], int]]:
+    """Yield each possible data descriptor at the start of `data`: CRC-32 and both sizes, and the descriptor's length.
+
+    It may have a signature or none, and sizes of 32 or 64 bits.
+    """
     for skipped in (4, 0) if data.startswith(SPLIT_SIGNATURE) else (0,):
         for layout in _DESCRIPTORS:
             if skipped + layout.size <= len(data):
-                checksum, stored_size, size = layout.unpack_from(data, skipped)
-                yield _Descriptor(checksum, stored_size, size, skipped + layout.size)
+                yield layout.unpack_from(data, skipped), skipped + layout.size
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
@@ -284,7 +279,7 @@ def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterato
     )
     for place in places:
         size = found - start - (position - place)
-        if place >= 0 and size >= 0 and any(d.stored_size == d.size == size for d in _descriptors_at(data[place:])):
+        if place >= 0 and size >= 0 and any(found[1:] == (size, size) for found, _ in _descriptors_at(data[place:])):
             yield size
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ozx.archive.names.decoding import name_fault
@@ -39,18 +39,41 @@ _LABELS, _SERIES_GROUP = "labels", "OME"
 # "bioformats2raw.layout" without a list: images are numbered from 0.
 _SERIES_AT_A_TIME = REQUESTS
 _MOST_CHUNKS = 10_000_000
+# The maximal total length of the documents that are requested concurrently and kept.
+_KEPT = 256 << 20
 
 
 @dataclass
-class FoundKeys:
-    """The objects that were found on a server."""
+class RemoteObjects:
+    """The objects below a URL, with their sizes and metadata."""
 
-    objects: list[RemoteObject] = field(default_factory=list)  # the objects, in any order
-    documents: dict[str, bytes] = field(default_factory=dict)  # the metadata documents by key
-    notes: list[str] = field(default_factory=list)  # sentences on what cannot be found without a listing
+    folder: RemoteFolder  # the folder at the URL
+    # The length and identity of each object by key; an error is raised if an object that is read has another mark.
+    marks: dict[str, Mark]
+    notes: list[str] = field(default_factory=list)  # sentences on what could not be found
+    documents: dict[str, bytes] | None = None  # the metadata documents, once they are read
+    _long: LongDocuments = field(default_factory=LongDocuments)
+
+    def read_document(self, key: str) -> bytes:
+        """Return a metadata document; the first call requests all documents concurrently."""
+        self._long.check(self.marks[key].size, key)
+        if self.documents is None:
+            self.documents = {}
+            wanted, room = [], _KEPT
+            for other, mark in self.marks.items():
+                if (is_metadata_key(other) or is_legacy_metadata_key(other)) and mark.size <= room:
+                    wanted.append(other)
+                    room -= mark.size
+            read = map_ahead(self._read, wanted, REQUESTS, len(wanted))
+            self.documents.update(zip(wanted, read, strict=True))
+        return self.documents[key] if key in self.documents else self._read(key)
+
+    def _read(self, key: str) -> bytes:
+        mark = self.marks[key]
+        return self.folder.read(key, 0, mark.size, mark)
 
 
-def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> FoundKeys:
+def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> RemoteObjects:
     """Find the objects of a hierarchy by requesting every key that its metadata refer to.
 
     `FormatError`: The root has no metadata (``rfc9/root``).
@@ -69,7 +92,8 @@ class _Search:
         self._visited: set[str] = set()
         # Groups with numbered images, each with the number of images requested so far.
         self._numbered: dict[str, int] = {}
-        self.found = FoundKeys()
+        self._documents: dict[str, bytes] = {}
+        self.found = RemoteObjects(folder, {}, documents=self._documents)
 
     def visit_nodes(self) -> None:
         """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
@@ -117,7 +141,7 @@ class _Search:
             for place in itertools.product(*map(range, grid.counts))
         )
         others = [ORIGINAL_METADATA] if _SERIES_GROUP in self._hierarchy.nodes else []
-        self.found.objects += self._folder.find_all(itertools.chain(others, keys))
+        self.found.marks.update((each.key, each.mark) for each in self._folder.find_all(itertools.chain(others, keys)))
         self.found.notes.append(
             "the server cannot list files: only the files that the metadata refer to were requested"
         )
@@ -133,8 +157,8 @@ class _Search:
         path = key.rpartition("/")[0]
         if found is None:
             return
-        self.found.objects.append(found)
-        self.found.documents[key] = data
+        self.found.marks[key] = found.mark
+        self._documents[key] = data
         document = parse_metadata(key, data)
         if document is None:
             return  # checks of the hierarchy say what is wrong with it
@@ -158,40 +182,6 @@ class _Search:
                 yield from (join_path(path, str(number)) for number in range(count, count + _SERIES_AT_A_TIME))
 
 
-# The maximal total length of the documents that are requested concurrently and kept.
-_KEPT = 256 << 20
-
-
-@dataclass
-class RemoteObjects:
-    """The objects below a URL, with their sizes and metadata."""
-
-    folder: RemoteFolder  # the folder at the URL
-    # The length and identity of each object by key; an error is raised if an object that is read has another mark.
-    marks: Mapping[str, Mark]
-    notes: list[str] = field(default_factory=list)  # sentences on what could not be found
-    documents: dict[str, bytes] | None = None  # the metadata documents, once they are read
-    _long: LongDocuments = field(default_factory=LongDocuments)
-
-    def read_document(self, key: str) -> bytes:
-        """Return a metadata document; the first call requests all documents concurrently."""
-        self._long.check(self.marks[key].size, key)
-        if self.documents is None:
-            self.documents = {}
-            wanted, room = [], _KEPT
-            for other, mark in self.marks.items():
-                if (is_metadata_key(other) or is_legacy_metadata_key(other)) and mark.size <= room:
-                    wanted.append(other)
-                    room -= mark.size
-            read = map_ahead(self._read, wanted, REQUESTS, len(wanted))
-            self.documents.update(zip(wanted, read, strict=True))
-        return self.documents[key] if key in self.documents else self._read(key)
-
-    def _read(self, key: str) -> bytes:
-        mark = self.marks[key]
-        return self.folder.read(key, 0, mark.size, mark)
-
-
 def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     """Find the objects below a URL, by a listing if possible.
 
@@ -200,8 +190,7 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     """
     folder = RemoteFolder(url)
     if not folder.can_list:
-        found = find_keys(folder, metadata_only=metadata_only)
-        return RemoteObjects(folder, {each.key: each.mark for each in found.objects}, found.notes, found.documents)
+        return find_keys(folder, metadata_only=metadata_only)
     objects = folder.list_objects()
     if not objects:
         if folder.find("") is not None:
