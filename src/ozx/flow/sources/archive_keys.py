@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.names.table import NameIndex, NameTable
-from ozx.hierarchy.keys import METADATA, breadth_first, component_order, hierarchy_order
+from ozx.hierarchy.keys import METADATA, breadth_first, component_order, folder_order, hierarchy_order
 
 # Sort many keys into the order of `ozx.hierarchy.keys`, or check their order; vectorised.
 
@@ -67,7 +67,7 @@ def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
     for position, key in enumerate(keys):
         folders.setdefault(key[: key.rfind("/") + 1], []).append(position)
     result: list[int] = []
-    for prefix in sorted(folders, key=lambda prefix: [component_order(name) for name in prefix.split("/")[:-1]]):
+    for prefix in sorted(folders, key=folder_order):
         positions, length = folders[prefix], len(prefix)
         names = [keys[position][length:] for position in positions]
         joined = "".join(names)

@@ -18,7 +18,7 @@ from ozx.hierarchy.keys import (
     METADATA,
     ORIGINAL_METADATA,
     breadth_first,
-    component_order,
+    folder_order,
     is_legacy_metadata_key,
     is_metadata_key,
     node_of,
@@ -239,7 +239,7 @@ def list_keys(name: str, keys: Iterable[str]) -> Listing:
             folders.setdefault(folder + slash, []).append(last)
     nodes = {node_of(prefix + METADATA) for prefix, names in folders.items() if not _METADATA_NAMES.isdisjoint(names)}
     nodes |= {above for node in nodes for above in paths_above(node)}
-    for prefix in sorted(folders, key=_folder_order):
+    for prefix in sorted(folders, key=folder_order):
         fault = name_fault(prefix + folders[prefix][0]) if prefix else None
         if fault is not None or prefix.count("/") > DEEPEST:
             fault = fault or f"it has more than {DEEPEST} folders"
@@ -250,8 +250,3 @@ def list_keys(name: str, keys: Iterable[str]) -> Listing:
         add_files(listing, prefix, kept)
     listing.metadata.sort(key=breadth_first)
     return listing
-
-
-def _folder_order(prefix: str) -> list[object]:
-    """Return a sort key that puts each folder before its sub-folders, which are sorted by name."""
-    return [component_order(name) for name in prefix.split("/")[:-1]]
