@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from functools import partial
+from typing import IO
 
 from ozx.archive.positional_reading import READ, divided
 from ozx.flow.entry import BytesPart, LazyPart, Part
@@ -21,38 +22,31 @@ class Spool:
 
     def __init__(self) -> None:
         self._room = _IN_MEMORY
-        self._file: _SpoolFile | None = None
+        self._lock = threading.Lock()
+        self._file: IO[bytes] | None = None
+        self._size = 0  # of the file
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def add(self, data: bytes) -> Part:
         """Add a value to the buffer; return a `Part` to read the value later."""
         if len(data) <= self._room:
             self._room -= len(data)
             return BytesPart(data)
-        if self._file is None:
-            self._file = _SpoolFile()
-        return self._file.add(data)
-
-
-class _SpoolFile:
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
-        self._size = 0
-
-    def __del__(self) -> None:
-        self._file.close()
-
-    def add(self, data: bytes) -> Part:
         with self._lock:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
             self._file.seek(self._size)
             self._file.write(data)
-            part = LazyPart(len(data), partial(self._iter_blocks, self._size, len(data)))
+            part = LazyPart(len(data), partial(self._iter_blocks, self._file, self._size, len(data)))
             self._size += len(data)
             return part
 
-    def _iter_blocks(self, offset: int, length: int) -> Iterator[bytes]:
+    def _iter_blocks(self, file: IO[bytes], offset: int, length: int) -> Iterator[bytes]:
         for start, count in divided(offset, length, READ):
             with self._lock:
-                self._file.seek(start)
-                block = self._file.read(count)
+                file.seek(start)
+                block = file.read(count)
             yield block
