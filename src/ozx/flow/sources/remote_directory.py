@@ -155,8 +155,7 @@ class RemoteDirectoryView(DirectoryView):
         """Return the object with the key `key`, or None."""
         mark = self._objects.marks.get(key)
         if mark is None and not self._objects.folder.can_list:
-            found = self._objects.folder.find(key)
-            mark = None if found is None else found.mark
+            mark = self._objects.folder.find(key)
         return None if mark is None else Item(key, mark.size)
 
     def names(self) -> list[str]:

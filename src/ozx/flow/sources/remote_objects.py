@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.remote.errors import object_error
-from ozx.archive.remote.folder import REQUESTS, RemoteFolder, RemoteObject
+from ozx.archive.remote.folder import REQUESTS, RemoteFolder
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
@@ -141,23 +141,23 @@ class _Search:
             for place in itertools.product(*map(range, grid.counts))
         )
         others = [ORIGINAL_METADATA] if _SERIES_GROUP in self._hierarchy.nodes else []
-        self.found.marks.update((each.key, each.mark) for each in self._folder.find_all(itertools.chain(others, keys)))
+        self.found.marks.update(self._folder.find_all(itertools.chain(others, keys)))
         self.found.notes.append(
             "the server cannot list files: only the files that the metadata refer to were requested"
         )
 
-    def _read(self, key: str) -> tuple[str, RemoteObject | None, bytes]:
+    def _read(self, key: str) -> tuple[str, Mark | None, bytes]:
         try:
             return key, *self._folder.fetch(key)
         except KeyError:
             return key, None, b""
 
-    def _add(self, key: str, found: RemoteObject | None, data: bytes) -> Iterable[str]:
+    def _add(self, key: str, mark: Mark | None, data: bytes) -> Iterable[str]:
         """Add a document; return the paths of child nodes that a node of this kind may have."""
         path = key.rpartition("/")[0]
-        if found is None:
+        if mark is None:
             return
-        self.found.marks[key] = found.mark
+        self.found.marks[key] = mark
         self._documents[key] = data
         document = parse_metadata(key, data)
         if document is None:
@@ -201,20 +201,18 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
             rule="rfc9/root",
             hint="Check the URL; keys are case-sensitive.",
         )
-    return RemoteObjects(folder, {each.key: each.mark for each in _without_folders(objects)})
+    return RemoteObjects(folder, dict(_without_folders(objects)))
 
 
-def _without_folders(objects: Iterable[RemoteObject]) -> list[RemoteObject]:
+def _without_folders(objects: Sequence[tuple[str, Mark]]) -> Sequence[tuple[str, Mark]]:
     """Remove the empty objects with which some programs mark folders.
 
     obstore omits the slash at the end of their names.
     """
-    found = list(objects)
-    empty = {each.key for each in found if each.size == 0}
-    if not empty:
-        return found
-    folders = {key[:end] for key in (each.key for each in found) for end in _slashes(key)}
-    return [each for each in found if each.size or each.key not in folders]
+    if all(mark.size for _, mark in objects):
+        return objects
+    folders = {key[:end] for key, _ in objects for end in _slashes(key)}
+    return [(key, mark) for key, mark in objects if mark.size or key not in folders]
 
 
 def _slashes(key: str) -> Iterator[int]:
