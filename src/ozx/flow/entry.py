@@ -70,6 +70,7 @@ class LazyPart(NamedTuple):
 
     length: int
     iter_blocks: Callable[[], Iterator[bytes]]
+    place: Callable[[], Any] | None = None  # of bytes on a server, see `ozx.flow.read_ahead.place_of`
 
 
 class FileSpan(NamedTuple):
