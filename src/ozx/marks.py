@@ -11,7 +11,7 @@ from ozx.errors import FormatError
 #: million of them.
 FileMark = tuple[int, int]
 
-CHANGED_HINT = "Wait until the program that writes the file has finished, then try again."
+_HINT = "Wait until the program that writes the file has finished, then try again."
 
 
 def mark_of(status: os.stat_result) -> FileMark:
@@ -37,6 +37,16 @@ def modified(path: str) -> int:
     return mark_of(os.stat(path))[1]
 
 
-def changed(path: str, hint: str = CHANGED_HINT) -> FormatError:
+def changed(path: str, hint: str = _HINT) -> FormatError:
     """Return the error for a file that changed while ozx read it."""
     return FormatError("the file changed while it was read", path=path, rule="zip/changed", hint=hint)
+
+
+def shrank(path: str) -> FormatError:
+    """Return the error for a file that became shorter while ozx read it."""
+    return FormatError("the file shrank while it was read", path=path, rule="zip/changed")
+
+
+def other_length(wanted: int, found: int) -> FormatError:
+    """Return the error for a value with more or fewer bytes than before."""
+    return FormatError(f"expected a value of {wanted:,} bytes, got {found:,}", rule="zip/changed", hint=_HINT)

@@ -42,7 +42,7 @@ SMALL = {
     "ozx.archive.coalesced_reads._BATCH": [1, 500],
     "ozx.archive.columns._SEARCHED_AT_A_TIME": [1, 200],
     "ozx.flow.sources.archive._MOST_INFLATED": [1],
-    "ozx.flow.sources.archive._MOST_IN_RUN": [2],
+    "ozx.flow.sources.archive.MOST_IN_RUN": [2],
     "ozx.flow.read_ahead._ROOM": [1, 3000],
     "ozx.flow.read_ahead._LONGEST": [1, 1000],
     "ozx.archive.remote.folder._PAGE": [1, 3],

@@ -24,6 +24,9 @@ _turns: dict[int, threading.Lock] = {}
 
 #: The largest number of bytes of one read: macOS refuses 2 GiB and more.
 MOST_AT_ONCE = 1 << 30
+#: The most values that are read by one call: POSIX systems fill at most 1,024 buffers, and each value may come with a
+#: header or a checksum.
+MOST_IN_RUN = 512
 #: The usual length of a block: of a file, of a file that goes to or comes from a server, and of an object.
 READ, COPY, REQUEST = 1 << 20, 8 << 20, 16 << 20
 

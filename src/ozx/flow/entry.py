@@ -9,12 +9,9 @@ from itertools import accumulate, groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.directory import ends_archive
-from ozx.archive.positional_reading import READ, divided, open_for_reading, read_vectors_at
+from ozx.archive.positional_reading import MOST_IN_RUN, READ, divided, open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
-from ozx.marks import CHANGED_HINT, FileMark, changed, mark_of, regular_mark
-
-# POSIX systems read into at most 1,024 buffers by one call.
-_MOST_IN_RUN = 512
+from ozx.marks import FileMark, changed, mark_of, other_length, regular_mark
 
 P = TypeVar("P")
 
@@ -144,7 +141,7 @@ def find_runs(places: Sequence[tuple[Any, int, int]]) -> Iterator[list[int]]:
     end: tuple[Any, int] | None = None
     for row in sorted(range(len(places)), key=places.__getitem__):
         file, offset, length = places[row]
-        if run and (end != (file, offset) or len(run) == _MOST_IN_RUN):
+        if run and (end != (file, offset) or len(run) == MOST_IN_RUN):
             yield run
             run = []
         run.append(row)
@@ -218,8 +215,7 @@ def fill_from_blocks(part: Part, *views: memoryview) -> None:
             view[: len(rest)] = rest[: len(view)]
             rest, view = rest[len(view) :], view[len(rest) :]
     if found != (wanted := sum(map(len, views))):
-        message = f"expected a value of {wanted:,} bytes, got {found:,}"
-        raise FormatError(message, rule="zip/changed", hint=CHANGED_HINT)
+        raise other_length(wanted, found)
 
 
 def check_no_archive(

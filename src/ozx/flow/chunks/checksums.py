@@ -10,6 +10,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.archive.positional_reading import MOST_IN_RUN
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
@@ -19,8 +20,7 @@ from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.layout import ArrayLayout
 
 # Adjacent chunks of a shard are read by one call, if they take at most 256 KiB, so that they stay in the processor's
-# cache. POSIX systems read into at most 1,024 buffers by one call; each chunk and each checksum has one.
-_MOST_IN_RUN = 512
+# cache.
 _LONGEST_RUN = 256 << 10
 
 
@@ -48,7 +48,7 @@ class ChecksummedChunks(InnerChunks):
             offset, end = 0, part.length
             while offset < end:
                 stop, size = first + 1, lengths[first]
-                while offset + size < end and stop - first < _MOST_IN_RUN and size + lengths[stop] <= _LONGEST_RUN:
+                while offset + size < end and stop - first < MOST_IN_RUN and size + lengths[stop] <= _LONGEST_RUN:
                     size += lengths[stop]
                     stop += 1
                 stored = part if size == end else cast("Span", part).span(offset, size)  # shards have spans

@@ -19,9 +19,8 @@ from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
-from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part, read_values
-from ozx.marks import CHANGED_HINT
+from ozx.marks import other_length
 from ozx.progress import Progress
 from ozx.threads import in_order, working
 
@@ -221,11 +220,7 @@ class _Filler:
             checksum = crc32(block, checksum)
             self._write(memoryview(block))
         if self._offset != end:
-            raise FormatError(
-                f"expected a value of {part.length:,} bytes, got {part.length + self._offset - end:,}",
-                rule="zip/changed",
-                hint=CHANGED_HINT,
-            )
+            raise other_length(part.length, part.length + self._offset - end)
         return checksum
 
     def _write(self, data: memoryview) -> None:

@@ -23,6 +23,7 @@ from ozx.errors import FormatError
 from ozx.flow.sinks import two_processes
 from ozx.flow.sinks.directory import write_entries
 from ozx.flow.sources.archive import iter_entries
+from ozx.marks import shrank
 from ozx.progress import Progress
 from ozx.threads import working
 
@@ -157,7 +158,7 @@ def _copy(reader: ArchiveReader, offset: int, length: int, descriptor: int, targ
     while done < length:
         view = buffer[: min(_COPY, length - done)]
         if source.read_into_at(view, offset + done) != len(view):
-            raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
+            raise shrank(source.name)
         checksum = crc32(view, checksum)
         write_all_at(descriptor, view, target + done)
         done += len(view)

@@ -16,7 +16,7 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
-from ozx.archive.positional_reading import MOST_AT_ONCE, READ, divided
+from ozx.archive.positional_reading import MOST_AT_ONCE, MOST_IN_RUN, READ, divided
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
@@ -34,13 +34,12 @@ from ozx.flow.entry import (
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
+from ozx.marks import shrank
 
 # The bytes that are requested with a value for its local header; a longer header takes a second request.
 _MOST_HEADER = 1 << 12
 # Inflated shards are temporary files. Two are kept: one for each of two reading threads.
 _MOST_INFLATED = 2
-# POSIX systems read into at most 1,024 buffers by one call; each value and each header has one.
-_MOST_IN_RUN = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +344,7 @@ def _read_into(reader: ArchiveReader, views: Sequence[memoryview], offset: int) 
     if not isinstance(source, FileSource):
         fill_from_blocks(BytesPart(read_exactly(source, offset, length, "an entry")), *views)
     elif source.read_vectors_at(views, offset) != length:
-        raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
+        raise shrank(source.name)
 
 
 def _find_run(part: ArchivedPart, values: Sequence[Sequence[Part]], first: int) -> list[tuple[ArchivedPart, bytes]]:
@@ -356,7 +355,7 @@ def _find_run(part: ArchivedPart, values: Sequence[Sequence[Part]], first: int) 
     reader, columns = part.reader, part.reader.columns
     run: list[tuple[ArchivedPart, bytes]] = []
     position = int(columns.header_offsets[part.index])
-    for parts in islice(values, first, first + _MOST_IN_RUN):
+    for parts in islice(values, first, first + MOST_IN_RUN):
         following = parts[0] if len(parts) == 1 else None
         if not isinstance(following, ArchivedPart) or following.reader is not reader:
             break
