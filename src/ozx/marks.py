@@ -11,6 +11,8 @@ from ozx.errors import FormatError
 #: million of them.
 FileMark = tuple[int, int]
 
+#: The hint for a file that stays open, such as that of a store.
+OPEN_AGAIN = "Open it again to read the current file."
 _HINT = "Wait until the program that writes the file has finished, then try again."
 
 
@@ -37,9 +39,9 @@ def modified(path: str) -> int:
     return mark_of(os.stat(path))[1]
 
 
-def changed(path: str, hint: str = _HINT) -> FormatError:
-    """Return the error for a file that changed while ozx read it."""
-    return FormatError("the file changed while it was read", path=path, rule="zip/changed", hint=hint)
+def changed(path: str, hint: str = _HINT, sizes: str = "") -> FormatError:
+    """Return the error for a file that changed while ozx read it; `sizes` is a text on its old and its new length."""
+    return FormatError(f"the file changed while it was read{sizes}", path=path, rule="zip/changed", hint=hint)
 
 
 def shrank(path: str) -> FormatError:

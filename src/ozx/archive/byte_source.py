@@ -10,7 +10,7 @@ from typing import Protocol
 from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
-from ozx.marks import changed, identity_of
+from ozx.marks import OPEN_AGAIN, changed, identity_of
 
 
 class ByteSource(Protocol):
@@ -72,7 +72,7 @@ class FileSource:
         except FileNotFoundError:  # the open file can still be read without its name
             status = self._file.fstat()
         if self._identity != identity_of(status):
-            raise changed(self.name, "Open it again to read the current file.")
+            raise changed(self.name, OPEN_AGAIN)
 
     def check_before_replacing(self, path: str) -> None:
         """Check right before another file replaces this one, whose name is `path`, that this file was not changed.
