@@ -26,9 +26,10 @@ _JOBS = {
     "extensions": "added handlers",
     "extras": "optional packages",
     "faults": "reports of bugs of ozx",
+    "marks": "whether a file has changed",
+    "threads": "how many, and their results in order",
     "errors": "error classes",
     "missing_files": "hints for wrong paths",
-    "processors": "how many there are to use",
     "quoting": "words of command lines in hints",
 }
 _COLORS = ("#dbe9f6", "#e3f1df", "#fdf0d5", "#f3e3f1")

@@ -13,11 +13,11 @@ from zarr.storage import MemoryStore
 from ozx.flow.chunks.stored_chunks import places_of
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.entry import BytesPart
-from ozx.flow.workers import working
 from ozx.hierarchy.relayout.shard_choice import transcoded_document
 from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import upgrade_array
+from ozx.threads import working
 
 
 class StoredValues:

@@ -58,10 +58,10 @@ SMALL = {
     "ozx.flow.sinks.fast_unpacking.ENOUGH_FOR_TWO": [1],
     "ozx.flow.sinks.fast_unpacking._SPAN": [300],
     "ozx.flow.sinks.fast_unpacking._PIECE": [1000],
-    "ozx.archive.positional_writing._BLOCK": [300],
+    "ozx.archive.positional_writing.READ": [300],
     "ozx.archive.positional_writing._MOST_AT_ONCE": [300],
     "ozx.archive.positional_writing._MOST_PARTS": [2],
-    "ozx.flow.sources.archive._MOST_IN_RUN": [2],
+    "ozx.flow.sources.archive.MOST_IN_RUN": [2],
 }
 sizes = st.one_of(st.just({}), st.fixed_dictionaries({name: st.sampled_from(each) for name, each in SMALL.items()}))
 

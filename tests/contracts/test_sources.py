@@ -38,17 +38,17 @@ ranges = st.one_of(
 ABSENT = ["none", "0", "0/", "0/c/99/99", "0/c/é", "tables/x/zarr.json", "labels", "zarr.jsom", "zarr.json/0"]
 # Blocks and stores so small that drawn hierarchies take the ways of large ones.
 SMALL = {
-    "ozx.flow.sources.archive_keys._BLOCK": [1, 3],
+    "ozx.flow.sources.archive_keys._NAMES_AT_A_TIME": [1, 3],
     "ozx.archive.coalesced_reads._BATCH": [1, 500],
-    "ozx.archive.columns._BLOCK": [1, 200],
+    "ozx.archive.columns._SEARCHED_AT_A_TIME": [1, 200],
     "ozx.flow.sources.archive._MOST_INFLATED": [1],
-    "ozx.flow.sources.archive._MOST_IN_RUN": [2],
+    "ozx.flow.sources.archive.MOST_IN_RUN": [2],
     "ozx.flow.read_ahead._ROOM": [1, 3000],
     "ozx.flow.read_ahead._LONGEST": [1, 1000],
     "ozx.archive.remote.folder._PAGE": [1, 3],
     "ozx.archive.inflate._OUTPUT_BLOCK": [1000],
-    "ozx.archive.byte_source._BLOCK": [700],
-    "ozx.flow.entry._BLOCK": [700],
+    "ozx.archive.byte_source.READ": [700],
+    "ozx.flow.entry.READ": [700],
 }
 sizes = st.one_of(st.just({}), st.fixed_dictionaries({name: st.sampled_from(each) for name, each in SMALL.items()}))
 

@@ -8,7 +8,7 @@ import pytest
 
 from ozx.desktop.association import windows
 from ozx.desktop.association.associate import associate, association_status, dissociate
-from ozx.desktop.association.steps import Changes, WriteFile
+from ozx.desktop.association.steps import DesktopChanges, WriteFile
 from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.posix("plays Windows")
@@ -21,11 +21,11 @@ EXTENSION = r"Software\Classes\.ozx"
 
 def set_values(registry, viewer=VIEWER):
     steps = windows.plan(r"C:\Local", viewer, CONVERTER)
-    Changes(registry).apply(tuple(step for step in steps if not isinstance(step, WriteFile)))
+    DesktopChanges(registry).apply(tuple(step for step in steps if not isinstance(step, WriteFile)))
 
 
 def remove_values(registry):
-    Changes(registry).remove(replace(windows.own(r"C:\Local"), files=()))
+    DesktopChanges(registry).remove(replace(windows.own(r"C:\Local"), files=()))
 
 
 @pytest.mark.parametrize("existing", [None, "Napari.ozx"])
@@ -97,7 +97,7 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
 
 def test_a_dry_run_lists_values(registry):
     before = copy.deepcopy(registry.keys)
-    changes = Changes(registry, is_dry=True)
+    changes = DesktopChanges(registry, is_dry=True)
     changes.apply(windows._SHARED)
     assert registry.keys == before
     assert changes.actions[0].target == f"{EXTENSION}\\"
@@ -105,4 +105,4 @@ def test_a_dry_run_lists_values(registry):
 
 def test_without_a_registry_there_is_an_error():
     with pytest.raises(ResourceError, match="this system has no registry"):
-        Changes(None).apply(windows._SHARED)
+        DesktopChanges(None).apply(windows._SHARED)

@@ -65,7 +65,7 @@ MAY_FAIL = {
     ("flow.batch_checks._size", "scandir"): "its size is not counted",
     ("atomic.temporary.sweep", "scandir"): "leftovers of others stay: some folders may not be listed",
     ("desktop.association.steps._remove_empty_folders", "rmdir"): "an empty folder stays",
-    ("desktop.association.steps.Changes._write", "mkdir"): "the folder is there already",
+    ("desktop.association.steps.DesktopChanges._write", "mkdir"): "the folder is there already",
     (
         "desktop.association.linux._read",
         "builtins.open",

@@ -8,7 +8,7 @@ import pytest
 from streams import assert_valid
 
 import ozx
-from ozx.integrations.ome_writers import OzxBackend, create_stream
+from ozx.integrations.ome_writers import OmeWritersBackend, create_stream
 
 pytestmark = pytest.mark.ci
 
@@ -101,7 +101,7 @@ def test_no_frames_and_settings_that_do_not_fit(writers, tmp_path):
 
 def test_it_has_all_methods_of_a_backend(writers):
     protocol = importlib.import_module("ome_writers._backends._backend").ArrayBackend
-    assert {name for name in vars(protocol) if not name.startswith("_")} <= set(dir(OzxBackend))
+    assert {name for name in vars(protocol) if not name.startswith("_")} <= set(dir(OmeWritersBackend))
 
 
 def test_chunks_and_shards_are_those_of_the_settings(writers, tmp_path):

@@ -218,11 +218,11 @@ def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, m
     original = verification.check_archive
 
     def damage(archive, plan, *rest):
-        victim = plan.files.folders[-1]
+        prefix, names = list(plan.files.folders.items())[-1]
         if what == "missing":
-            victim.names.append("extra")
+            names.append("extra")
         else:
-            (root / victim.prefix / victim.names[-1]).write_bytes(b"changed afterwards")
+            (root / prefix / names[-1]).write_bytes(b"changed afterwards")
         original(archive, plan, *rest)
 
     monkeypatch.setattr(verification, "check_archive", damage)

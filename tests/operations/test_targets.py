@@ -14,7 +14,7 @@ from links import make_link
 from uris import ozx_uri
 
 import ozx
-from ozx.desktop.association.steps import Changes, WriteFile
+from ozx.desktop.association.steps import DesktopChanges, WriteFile
 from ozx.errors import UnsupportedError, UsageError
 from ozx.integrations.napari import read_layers, write_layers
 from ozx.operations import thumbnail as thumbnail_module
@@ -51,7 +51,7 @@ VERBS = {
     "OzxStore a": lambda _, out: add_to_store(out, "a"),
     "napari": lambda folder, out: write_layers(str(out), read_layers(str(folder / "image.ozx"))),
     "edit": lambda _, out: ozx.edit(out, name="Other cells", sync=False),
-    "associate": lambda _, out: Changes(None).apply((WriteFile(str(out), b"new"),)),
+    "associate": lambda _, out: DesktopChanges(None).apply((WriteFile(str(out), b"new"),)),
 }
 
 

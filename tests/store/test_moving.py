@@ -133,7 +133,7 @@ def test_without_copy_file_range_the_bytes_are_the_same(tmp_path, monkeypatch):
     path = built().write(tmp_path / "a.zip")
     by_system = move(path)
     monkeypatch.delattr(os, "copy_file_range", raising=False)
-    monkeypatch.setattr(positional_writing, "_BLOCK", 999)
+    monkeypatch.setattr(positional_writing, "READ", 999)
     assert move(path) == by_system
     for name in ("pread", "pwrite", "pwritev", "preadv"):
         monkeypatch.delattr(os, name, raising=False)

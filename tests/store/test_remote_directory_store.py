@@ -74,7 +74,7 @@ def test_two_first_reads_at_the_same_time(server, store, part, monkeypatch):
     def fetch_late(self, *arguments):
         result = fetch(self, *arguments)
         monkeypatch.setattr(RemoteFolder, "fetch", fetch)
-        store._marks.keep(KEY, result[0].mark._replace(identity="other"))
+        store._marks.keep(KEY, result[0]._replace(identity="other"))
         return result
 
     if isinstance(part, RangeByteRequest):
@@ -84,7 +84,7 @@ def test_two_first_reads_at_the_same_time(server, store, part, monkeypatch):
 
         def find_late(self, key):
             found = find(self, key)
-            store._marks.keep(KEY, found.mark._replace(identity="other"))
+            store._marks.keep(KEY, found._replace(identity="other"))
             return found
 
         monkeypatch.setattr(RemoteFolder, "find", find_late)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from ozx.archive.positional_reading import PositionalFile
+from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
-
-_BLOCK = 1 << 20
+from ozx.marks import OPEN_AGAIN, changed, identity_of
 
 
 class ByteSource(Protocol):
@@ -46,7 +45,7 @@ class FileSource:
     def size(self) -> int:
         """Return the length of the file in bytes, as it was at the first read."""
         if self._identity is None:
-            self._identity = _identity(self._file.fstat())
+            self._identity = identity_of(self._file.fstat())
         return self._identity[0]
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -72,13 +71,8 @@ class FileSource:
             status = os.stat(path or self._file.path)
         except FileNotFoundError:  # the open file can still be read without its name
             status = self._file.fstat()
-        if self._identity != _identity(status):
-            raise FormatError(
-                "the file changed while it was read",
-                path=self.name,
-                rule="zip/changed",
-                hint="Open it again to read the current file.",
-            )
+        if self._identity != identity_of(status):
+            raise changed(self.name, OPEN_AGAIN)
 
     def check_before_replacing(self, path: str) -> None:
         """Check right before another file replaces this one, whose name is `path`, that this file was not changed.
@@ -98,25 +92,21 @@ class FileSource:
         self._file = PositionalFile(self._file.path)
 
 
-def _identity(status: os.stat_result) -> tuple[int, ...]:
-    # Without the device: each computer gives a file server another number, and sources go to workers elsewhere.
-    return status.st_size, status.st_mtime_ns, status.st_ino
-
-
 class MemorySource:
-    """A source of bytes in memory."""
+    """A source of bytes in memory: a whole file, or the part of a file that begins at `start`."""
 
-    def __init__(self, data: bytes, name: str = "<memory>") -> None:
+    def __init__(self, data: bytes | memoryview, name: str = "<memory>", start: int = 0) -> None:
         self._data = data
         self.name = name
+        self._start = start
 
     def size(self) -> int:
-        """Return the number of bytes."""
-        return len(self._data)
+        """Return the length of the file up to the end of the bytes in memory."""
+        return self._start + len(self._data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset`, or fewer bytes at the end of the source."""
-        return self._data[offset : offset + length]
+        """Return `length` bytes from the offset in the file, or fewer bytes at the end of those in memory."""
+        return bytes(self._data[offset - self._start : offset - self._start + length])
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""
@@ -134,25 +124,6 @@ class Run:
     def of(cls, data: bytes) -> Run:
         """Return a range with the bytes `data`."""
         return cls(0, len(data), data)
-
-
-class Window(NamedTuple):
-    """A source that holds one part of a file in memory; offsets count from the beginning of the file."""
-
-    offset: int
-    data: bytes | memoryview
-    name: str
-
-    def size(self) -> int:
-        """Return the length of the file up to the end of the part in memory, not the length of the part."""
-        return self.offset + len(self.data)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes from the file offset `offset`, or fewer bytes at the end of the part in memory."""
-        return bytes(self.data[offset - self.offset : offset - self.offset + length])
-
-    def check_unchanged(self) -> None:
-        """Do nothing: bytes in memory do not change."""
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
@@ -177,9 +148,9 @@ def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> byt
 
 def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Iterator[bytes]:
     """Yield exactly `length` bytes in blocks (of 1 MiB, of a remote file more), or raise errors as `read_exactly`."""
-    block = getattr(source, "block", _BLOCK)
-    for start in range(offset, offset + length, block):
-        yield read_exactly(source, start, min(block, offset + length - start), what)
+    block = getattr(source, "block", READ)
+    for start, count in divided(offset, length, block):
+        yield read_exactly(source, start, count, what)
 
 
 def read_in_runs(source: object) -> None:

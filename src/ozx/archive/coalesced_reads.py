@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-
-_T = TypeVar("_T")
-_R = TypeVar("_R")
+from ozx.threads import map_ahead
 
 # Reading a gap of this length costs about as much as a second read.
 _GAP = 1 << 14
 _READ = 1 << 20
 _BATCH = 4 << 20
-# Simultaneous requests to a server.
-_REQUESTS = 8
+#: Simultaneous requests to a server.
+REQUESTS = 8
 #: Bytes appended to each batch, so that a number may be read at a position near its end.
 MARGIN = bytes(64)
 
@@ -48,7 +44,8 @@ def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np
         return *run, begin, source.read_at(begin, int(furthest[run[1] - 1]) - begin)
 
     runs = _runs(starts, furthest, gap, longest)
-    for following, stop, begin, block in in_order(read, runs) if hasattr(source, "coalescing") else map(read, runs):
+    found = map_ahead(read, runs, REQUESTS) if hasattr(source, "coalescing") else map(read, runs)
+    for following, stop, begin, block in found:
         blocks.append(block)
         positions.append(starts[following:stop] - begin + used)
         ends.append(np.minimum(stops[following:stop] - begin, len(block)) + used)
@@ -68,21 +65,6 @@ def _runs(starts: NDArray[np.int64], furthest: NDArray[np.int64], gap: int, long
             stop = int(np.searchsorted(starts[following:run_end], starts[following] + longest)) + following
             yield following, stop
             following = stop
-
-
-def in_order(read: Callable[[_T], _R], items: Iterable[_T], most: int = _REQUESTS) -> Iterator[_R]:
-    """Yield the result of `read` for each item; up to `most` requests run at the same time, ahead of the caller."""
-    threads = ThreadPoolExecutor(most, "ozx-request")
-    waiting: deque[Future[_R]] = deque()
-    try:
-        for item in items:
-            if len(waiting) == most:
-                yield waiting.popleft().result()
-            waiting.append(threads.submit(read, item))
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        threads.shutdown(cancel_futures=True)
 
 
 def _joined(

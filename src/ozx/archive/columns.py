@@ -35,7 +35,7 @@ _TYPES = "u4" + 6 * " u2" + 3 * " u4" + 5 * " u2" + 2 * " u4"
 _HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newbyteorder("<")
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
 _LENGTHS_OFFSET = 28  # of name, extra field and comment
-_BLOCK = 1 << 18
+_SEARCHED_AT_A_TIME = 1 << 18
 # Writers without ZIP64 write offsets and sizes modulo 2**32.
 _MODULUS = MASK_32 + 1
 # An extra field (4.3.7) and a data descriptor (4.3.9): all that an entry has beside header, name and value.
@@ -165,7 +165,7 @@ def _find_headers(buffer: bytes, entries: int) -> tuple[NDArray[np.int64], int]:
     last = len(buffer) - CENTRAL_HEADER.size + 1
     found, total, stop = [np.empty(0, np.int64)], 0, 0
     while stop < last and total <= entries:
-        count = min(_BLOCK, last - stop)
+        count = min(_SEARCHED_AT_A_TIME, last - stop)
         words: NDArray[np.uint32] = np.ndarray((count,), "<u4", buffer, stop, (1,))
         lengths: NDArray[np.uint16] = np.ndarray((count, 3), "<u2", buffer, stop + _LENGTHS_OFFSET, (1, 2))
         places = np.flatnonzero(words == _SIGNATURE)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ozx.archive.byte_source import ByteSource, keep_span, read_exactly
 from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
+from ozx.archive.positional_reading import READ
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -163,8 +164,7 @@ END_SEARCH_LENGTH = MASK_16 + END_RECORD.size + ZIP64_LOCATOR.size + ZIP64_END_R
 #: Length of a ZIP64 end record without an extensible data sector (4.3.14.2), which no writer uses.
 ZIP64_END_LENGTH = ZIP64_END_RECORD.size
 
-_BLOCK = 1 << 16
-_LONGEST_BLOCK = 1 << 20
+_SHORTEST_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
     """Yield the headers of the directory, which is read block by block; offsets count from the file's first byte."""
     # Small blocks first, for callers that need few headers; large ones later.
-    buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
+    buffer, position, following, block = b"", 0, end.directory_offset, _SHORTEST_BLOCK
     stop, last = end.directory_offset + end.directory_size, (0, -1, 0)
     for _ in range(end.entries):
         while (
@@ -253,7 +253,7 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
             data = read_exactly(source, following, length, "the central directory")
             keep_span(source, following, data)
             buffer = buffer[position:] + data
-            position, following, block = 0, following + length, min(2 * block, _LONGEST_BLOCK)
+            position, following, block = 0, following + length, min(2 * block, READ)
         try:
             header = CentralHeader.from_bytes(buffer, position)
         except FormatError as error:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import Window
+from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_local_header
@@ -110,7 +110,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
         reader.checked_offsets[index] = span.start + len(header)
         return len(header)
     # Parse the header; a fault in the header raises an error.
-    window = Window(span.start, data, reader.source.name)
+    window = MemorySource(data, reader.source.name, span.start)
     if len(data) >= LOCAL_HEADER.size and local_header_length(data) > len(data):
         return reader.data_offset(index) - span.start
     offset = reader.checked_data_offset(index, read_local_header(window, columns.header(index)))

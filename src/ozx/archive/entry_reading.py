@@ -119,9 +119,9 @@ def _path_contradiction(header: CentralHeader, local: LocalHeader) -> str | None
     for place, extra in (("local header", local.extra), ("central directory", header.extra)):
         if _UNICODE_PATH not in extra:
             continue
-        for field in iter_extra_fields(extra):
-            if field.identifier == EXTRA_UNICODE_PATH:
-                path = contradicting_path(header.name, header.flags, field.data)
+        for identifier, data in iter_extra_fields(extra):
+            if identifier == EXTRA_UNICODE_PATH:
+                path = contradicting_path(header.name, header.flags, data)
                 if path is not None:
                     return f"a Unicode Path field of the {place} names it {path.decode('utf-8', 'replace')!r}"
     return None
@@ -141,7 +141,9 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
         if here == there or (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
             continue
         # `ozx.archive.columns` restores sizes that a writer without ZIP64 wrote modulo 2**32.
-        if here != there & MASK_32 or any(extra.identifier == EXTRA_ZIP64 for extra in iter_extra_fields(header.extra)):
+        if here != there & MASK_32 or any(
+            identifier == EXTRA_ZIP64 for identifier, _ in iter_extra_fields(header.extra)
+        ):
             return f"its {field} is {here:,} in the local header, {there:,} in the central directory"
     return None
 
@@ -205,7 +207,7 @@ ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATU
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
     """Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (APPNOTE 4.5.3)."""
-    return not any(any(field.data) for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64)
+    return not any(any(data) for identifier, data in iter_extra_fields(extra) if identifier == EXTRA_ZIP64)
 
 
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,19 +146,15 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     return census
 
 
-class OtherPath(NamedTuple):
-    """A Unicode Path field that contradicts the name of entry `entry`; `path` is the name in the field."""
+def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield each entry whose Unicode Path field contradicts its name, and the name in the field.
 
-    entry: int
-    path: bytes
-
-
-def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
-    """Yield the Unicode Path fields that contradict an entry's name, given pairs of an entry and its field data."""
+    `paths`: pairs of an entry and the data of its field.
+    """
     for entry, data in paths:
         path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
         if path is not None:
-            yield OtherPath(entry, path)
+            yield entry, path
 
 
 def find_unicode_paths(columns: Columns) -> list[tuple[int, bytes]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ozx.atomic.windows import open_shared
@@ -24,6 +24,23 @@ _turns: dict[int, threading.Lock] = {}
 
 #: The largest number of bytes of one read: macOS refuses 2 GiB and more.
 MOST_AT_ONCE = 1 << 30
+#: The most values that are read by one call: POSIX systems fill at most 1,024 buffers, and each value may come with a
+#: header or a checksum.
+MOST_IN_RUN = 512
+#: The usual length of a block: of a file, of a file that goes to or comes from a server, and of an object.
+READ, COPY, REQUEST = 1 << 20, 8 << 20, 16 << 20
+
+
+def divided(offset: int, length: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield the offset and length of each block of a byte range.
+
+    Examples
+    --------
+    >>> list(divided(100, 25, 10))
+    [(100, 10), (110, 10), (120, 5)]
+    """
+    for start in range(offset, offset + length, longest):
+        yield start, min(longest, offset + length - start)
 
 
 def open_for_reading(path: str) -> int:

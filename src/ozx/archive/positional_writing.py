@@ -6,10 +6,9 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 
-from ozx.archive.positional_reading import pread, turn
+from ozx.archive.positional_reading import READ, pread, turn
 from ozx.errors import FormatError
 
-_BLOCK = 1 << 20
 _LONGEST_COPY = 1 << 30
 # POSIX: IOV_MAX is at least 16; Linux, macOS and BSD take 1024.
 _MOST_PARTS = 1024
@@ -78,7 +77,7 @@ def copy_range(source: int, source_offset: int, descriptor: int, offset: int, le
                 call = None
                 continue
         else:
-            data = pread(source, min(length, _BLOCK), source_offset)
+            data = pread(source, min(length, READ), source_offset)
             write_all_at(descriptor, data, offset)
             copied = len(data)
         if not copied:

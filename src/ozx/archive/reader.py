@@ -287,8 +287,8 @@ class ArchiveReader:
 
     def _check_paths(self) -> None:
         """Raise an error if different programs see different names of an entry (APPNOTE 4.6.9)."""
-        for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
-            name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
+        for entry, other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
+            name, path = self.columns.name(entry), other.decode("utf-8", "replace")
             raise FormatError(
                 f"entry {name!r} has a Unicode Path field that names it {path!r}; readers use different names",
                 path=self.source.name,

@@ -83,22 +83,15 @@ def central_header_length(fixed: bytes | memoryview, position: int = 0) -> int:
     return CENTRAL_HEADER.size + int(name + extra + comment)
 
 
-class ExtraField(NamedTuple):
-    """One extra field: its id and its data (APPNOTE 4.5)."""
-
-    identifier: int
-    data: bytes
-
-
-def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
-    r"""Yield the extra fields in a block of bytes; trailing bytes that are too short for a field are ignored."""
+def iter_extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the id and the data of each extra field in a block (APPNOTE 4.5); ignore too few bytes at its end."""
     position = 0
     while position + 4 <= len(extra):
         identifier, length = struct.unpack_from("<HH", extra, position)
         position += 4
         if position + length > len(extra):
             return
-        yield ExtraField(identifier, extra[position : position + length])
+        yield identifier, extra[position : position + length]
         position += length
 
 
@@ -109,7 +102,7 @@ def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
     """
     if MASK_32 not in values:
         return values
-    data = next((field.data for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64), None)
+    data = next((data for identifier, data in iter_extra_fields(extra) if identifier == EXTRA_ZIP64), None)
     needed = 8 * values.count(MASK_32)
     if data is None or len(data) < needed:
         found = "no ZIP64 extra field" if data is None else f"a ZIP64 extra field of {len(data)} bytes"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ozx.atomic.windows import joined
+from ozx.marks import mark_of
 
 #: Number of facts about a file: inode, size, modification time and change time, both in nanoseconds.
 FACTS = 4
@@ -122,7 +123,8 @@ def identity_of(status: os.stat_result) -> tuple[int, int]:
 
 def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
     """Return the part of a file's status that a `FolderRecord` stores."""
-    return status.st_ino & _MASK, status.st_size, status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
+    size, modified = mark_of(status)
+    return status.st_ino & _MASK, size, modified & _MASK, status.st_ctime_ns & _MASK
 
 
 def name_some(names: Sequence[str]) -> str:

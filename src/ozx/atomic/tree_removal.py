@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from ozx.atomic.syncing import flush, sync_folder
 from ozx.atomic.tree_record import FACTS, TreeRecord, digest_of, facts_of, identity_of
 from ozx.atomic.windows import joined
+from ozx.marks import mark_of
 
 #: The name of a file in the root of a tree that is being removed: after a kill, a later run finishes the removal.
 MARKER = ".ozx-removing"
@@ -41,16 +42,14 @@ class RemovalMarker:
     def is_of(self, copy: str) -> bool:
         """Return whether `copy` is still the file that contains the tree's data."""
         try:
-            status = os.stat(copy)
+            return mark_of(os.stat(copy)) == (self.copy_size, self.copy_mtime_ns)
         except FileNotFoundError:
             return False
-        return (status.st_size, status.st_mtime_ns) == (self.copy_size, self.copy_mtime_ns)
 
 
 def write_marker(root: str, newest: int, copy: str) -> None:
     """Write a marker file into `root`. It states that `copy` contains the same data, so that `root` may be removed."""
-    status = os.stat(copy)
-    marker = RemovalMarker(newest, status.st_size, status.st_mtime_ns)
+    marker = RemovalMarker(newest, *mark_of(os.stat(copy)))
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
         json.dump(asdict(marker), file)
         file.flush()

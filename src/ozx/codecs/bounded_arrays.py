@@ -186,7 +186,7 @@ class _BoundedCompressor(_Wrapper, BytesBytesCodec):
         return size
 
 
-class _Gate:
+class _MemoryGate:
     """A limit on the total size of the chunks that are decoded at the same time."""
 
     def __init__(self) -> None:
@@ -208,11 +208,11 @@ class _Gate:
                 turn.set_result(None)
 
 
-_GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
+_GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, _MemoryGate] = WeakKeyDictionary()
 
 
-def _gate() -> _Gate:
-    return _GATES.setdefault(asyncio.get_running_loop(), _Gate())
+def _gate() -> _MemoryGate:
+    return _GATES.setdefault(asyncio.get_running_loop(), _MemoryGate())
 
 
 def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:

@@ -16,8 +16,6 @@
     The new documents of an archive that is edited.
 ``read_ahead``
     Values requested from servers before a sink needs them.
-``workers``
-    The threads of a run.
 ``batch``
     Many sources, each into its own file.
 ``tasks``

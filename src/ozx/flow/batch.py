@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -16,9 +16,9 @@ from ozx.faults import FaultError
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.sources.location import printable_location
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
-from ozx.flow.workers import checked_jobs
 from ozx.progress import Progress, StoppableProgress
 from ozx.quoting import quote
+from ozx.threads import checked_jobs, working
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
 
@@ -64,9 +64,9 @@ def run_batch(
                 results.append(attempt(work, fail, pair, stoppable))
                 tell(results[-1])
             return tuple(results)
-        with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
+        with working(min(jobs, len(pairs))) as workers:
             step = partial(attempt, work, fail, progress=stoppable)
-            return _collect(Groups(step, fail, pairs, pool, stoppable, most=1), stoppable, tell, waits=True)
+            return _collect(Groups(step, fail, pairs, workers.executor, stoppable, most=1), stoppable, tell, waits=True)
     except _DisplayError as failure:
         raise failure.error from None
     finally:

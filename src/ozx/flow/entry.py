@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.directory import ends_archive
-from ozx.archive.positional_reading import open_for_reading, read_vectors_at
+from ozx.archive.positional_reading import MOST_IN_RUN, READ, divided, open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
-
-# POSIX systems read into at most 1,024 buffers by one call.
-_MOST_IN_RUN = 512
+from ozx.marks import FileMark, changed, mark_of, other_length, regular_mark
 
 P = TypeVar("P")
-
-CHANGED_HINT = "Wait until the program that writes the file has finished, then try again."
-
-_BLOCK = 1 << 20
 
 
 class Part(Protocol):
@@ -41,22 +34,11 @@ class Span(Part, Protocol):
         """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
 
 
-class FillingSpan(Span, Protocol):
-    """A `Span` that can read its bytes into given buffers."""
-
-    def span(self, offset: int, length: int) -> FillingSpan:
-        """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
-
-    def read_into(self, *views: memoryview) -> None:
-        """Fill `views` with the span's bytes, one after the other; together, they must have the span's length."""
-
-
-def iter_divided(span: FillingSpan) -> Iterator[bytes]:
+def iter_divided(span: Span) -> Iterator[bytes]:
     """Yield the bytes of a span in blocks, read through one reused buffer."""
-    buffer = memoryview(bytearray(min(_BLOCK, span.length)))
-    for offset in range(0, span.length, _BLOCK):
-        length = min(_BLOCK, span.length - offset)
-        span.span(offset, length).read_into(buffer[:length])
+    buffer = memoryview(bytearray(min(READ, span.length)))
+    for offset, length in divided(0, span.length, READ):
+        read_into(span.span(offset, length), buffer[:length])
         yield bytes(buffer[:length])
 
 
@@ -80,21 +62,27 @@ class BytesPart:
         return BytesPart(self.data[offset : offset + length])
 
 
+class LazyPart(NamedTuple):
+    """A part whose blocks a function reads or makes."""
+
+    length: int
+    iter_blocks: Callable[[], Iterator[bytes]]
+    place: Callable[[], Any] | None = None  # of bytes on a server, see `ozx.flow.read_ahead.place_of`
+
+
 class FileSpan(NamedTuple):
     """A span of a file that must not change; spans are tuples, to save memory in lists of a million spans."""
 
     path: str  # the file
     offset: int  # the span in the file
     length: int
-    status: tuple[int, int]  # the required size and modification time of the file
+    mark: FileMark  # the required mark of the file
 
     @classmethod
     def of_file(cls, path: str) -> FileSpan:
         """Return a span of the whole file in its current state."""
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise not_regular(path)
-        return cls(path, 0, status.st_size, (status.st_size, status.st_mtime_ns))
+        mark = regular_mark(os.stat(path), path)
+        return cls(path, 0, mark[0], mark)
 
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes; raise `FormatError` (``zip/changed``) if the file changed."""
@@ -102,11 +90,11 @@ class FileSpan(NamedTuple):
 
     def span(self, offset: int, length: int) -> FileSpan:
         """Return the range of `length` bytes from `offset` in this span."""
-        return FileSpan(self.path, self.offset + offset, length, self.status)
+        return FileSpan(self.path, self.offset + offset, length, self.mark)
 
     def read_into(self, *views: memoryview) -> None:
         """Fill `views` with the span's bytes, directly from the file; together, they must have the span's length."""
-        _read_file(self.path, self.status, [(self.offset, views)])
+        _read_file(self.path, self.mark, [(self.offset, views)])
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this span into ``views[first]``, and those that follow in `values`, in the order of their files.
@@ -114,19 +102,19 @@ class FileSpan(NamedTuple):
         Each file is opened once, and adjacent spans are read by one call. ``values[first]`` consists of this span.
         """
         spans = [*iter_single(FileSpan, values, first)]
-        runs = find_runs([((span.path, span.status), span.offset, span.length) for span in spans])
-        for (path, status), pieces in groupby(runs, lambda run: (spans[run[0]].path, spans[run[0]].status)):
-            _read_file(path, status, [(spans[run[0]].offset, [views[first + row] for row in run]) for run in pieces])
+        runs = find_runs([((span.path, span.mark), span.offset, span.length) for span in spans])
+        for (path, mark), pieces in groupby(runs, lambda run: (spans[run[0]].path, spans[run[0]].mark)):
+            _read_file(path, mark, [(spans[run[0]].offset, [views[first + row] for row in run]) for run in pieces])
         return [None] * len(spans)
 
 
-def _read_file(path: str, status: tuple[int, int], pieces: Iterable[tuple[int, Sequence[memoryview]]]) -> None:
+def _read_file(path: str, mark: FileMark, pieces: Iterable[tuple[int, Sequence[memoryview]]]) -> None:
     """Fill the views of each piece from its offset in a file; raise `FormatError` if the file changed."""
     descriptor = open_for_reading(path)
     try:
         before = os.fstat(descriptor)
         # Never read from a pipe that replaced the file.
-        is_same = (before.st_size, before.st_mtime_ns) == status and all(
+        is_same = mark_of(before) == mark and all(
             read_vectors_at(descriptor, views, offset) == sum(map(len, views)) for offset, views in pieces
         )
         after = os.fstat(descriptor)
@@ -135,7 +123,7 @@ def _read_file(path: str, status: tuple[int, int], pieces: Iterable[tuple[int, S
         raise
     finally:
         os.close(descriptor)
-    if not is_same or (after.st_size, after.st_mtime_ns) != status:
+    if not is_same or mark_of(after) != mark:
         raise changed(path)
 
 
@@ -153,7 +141,7 @@ def find_runs(places: Sequence[tuple[Any, int, int]]) -> Iterator[list[int]]:
     end: tuple[Any, int] | None = None
     for row in sorted(range(len(places)), key=places.__getitem__):
         file, offset, length = places[row]
-        if run and (end != (file, offset) or len(run) == _MOST_IN_RUN):
+        if run and (end != (file, offset) or len(run) == MOST_IN_RUN):
             yield run
             run = []
         run.append(row)
@@ -227,8 +215,7 @@ def fill_from_blocks(part: Part, *views: memoryview) -> None:
             view[: len(rest)] = rest[: len(view)]
             rest, view = rest[len(view) :], view[len(rest) :]
     if found != (wanted := sum(map(len, views))):
-        message = f"expected a value of {wanted:,} bytes, got {found:,}"
-        raise FormatError(message, rule="zip/changed", hint=CHANGED_HINT)
+        raise other_length(wanted, found)
 
 
 def check_no_archive(
@@ -242,26 +229,3 @@ def check_no_archive(
     if ends_archive(tail):
         message = f"{name} is a ZIP archive inside the hierarchy, which RFC-9 forbids"
         raise FormatError(message, path=path, rule="rfc9/not-embedded", hint=hint)
-
-
-def status_of(descriptor: int, path: str) -> tuple[int, int]:
-    """Return the size in bytes and the modification time in nanoseconds of an open file."""
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        raise not_regular(path)
-    return status.st_size, status.st_mtime_ns
-
-
-def changed(path: str) -> FormatError:
-    """Return the error for a file that changed while ozx read it."""
-    return FormatError(
-        "the file changed while it was read",
-        path=path,
-        rule="zip/changed",
-        hint=CHANGED_HINT,
-    )
-
-
-def not_regular(path: str) -> FormatError:
-    """Return the error for a path that is not, or no longer, a regular file."""
-    return FormatError("expected a regular file; found another kind of file", path=path, rule="zip/special-file")

@@ -14,11 +14,11 @@ from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
-from ozx.flow.workers import Workers
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.versions import is_known, version_of
+from ozx.threads import Workers
 
 
 @dataclass

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ozx.archive.positional_reading import divided
 from ozx.flow.entry import BytesPart, Entry, Part, read_part
 
 # Simultaneous requests: to a web server, and to an object store.
@@ -44,7 +45,7 @@ class Place(NamedTuple):
     is_of_object_store: bool = False
 
 
-class _Piece(NamedTuple):
+class _Wanted(NamedTuple):
     """One part of an entry; if `part` is None, a whole entry whose bytes are on this computer."""
 
     entry: Entry
@@ -54,10 +55,10 @@ class _Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Batch:
+class _JoinedParts:
     """Parts that are read by the same requests; a batch is local if none of its parts is on a server."""
 
-    pieces: list[_Piece] = field(default_factory=list)
+    pieces: list[_Wanted] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     payload: int = 0
 
@@ -70,7 +71,7 @@ class _Batch:
         allowed = max(LONGEST_HEADER, (self.payload + place.stop - place.start) * _GAP_SHARE)
         return 0 <= gap <= allowed and self.length < _JOINED and length <= _MOST_JOINED
 
-    def add(self, piece: _Piece) -> None:
+    def add(self, piece: _Wanted) -> None:
         self.pieces.append(piece)
         if piece.place is not None:
             self.places.append(piece.place)
@@ -88,8 +89,8 @@ class _Batch:
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """Yield offset and length of each request."""
-        for done in range(0, self.length, _LONGEST):
-            yield self.places[0].start + done, min(_LONGEST, self.length - done)
+        if self.places:
+            yield from divided(self.places[0].start, self.length, _LONGEST)
 
 
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -107,7 +108,7 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
-    waiting: deque[tuple[_Batch, list[Future[bytes]]]] = deque()
+    waiting: deque[tuple[_JoinedParts, list[Future[bytes]]]] = deque()
     used = requests = 0
     threads = ThreadPoolExecutor(_MOST_REQUESTS, "ozx-request")
     parts: list[Part] = []  # of the entry that is not yet complete
@@ -134,26 +135,26 @@ def spans_of(entries: Iterable[Entry]) -> Iterator[tuple[int, int]]:
         yield from batch.spans()
 
 
-def _batches(entries: Iterable[Entry]) -> Iterator[_Batch]:
-    batch = _Batch()
+def _batches(entries: Iterable[Entry]) -> Iterator[_JoinedParts]:
+    batch = _JoinedParts()
     for piece in _pieces(entries):
         if batch.pieces and not batch.takes(piece.place):
             yield batch
-            batch = _Batch()
+            batch = _JoinedParts()
         batch.add(piece)
     if batch.pieces:
         yield batch
 
 
-def _pieces(entries: Iterable[Entry]) -> Iterator[_Piece]:
+def _pieces(entries: Iterable[Entry]) -> Iterator[_Wanted]:
     for entry in entries:
         places = [place_of(part) for part in entry.parts] if entry.size <= _ROOM else []
         if not any(place is not None for place in places):
-            yield _Piece(entry, None, None, is_last=True)
+            yield _Wanted(entry, None, None, is_last=True)
             continue
         last = len(places) - 1
         for number, (part, place) in enumerate(zip(entry.parts, places, strict=True)):
-            yield _Piece(entry, part, place, is_last=number == last)
+            yield _Wanted(entry, part, place, is_last=number == last)
 
 
 def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> Place | None:
@@ -166,7 +167,7 @@ def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> P
     return place._replace(take=lambda offset, data: read_part(change(BytesPart(take(offset, data)))))
 
 
-def _finish(batch: _Batch, futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
+def _finish(batch: _JoinedParts, futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
     """Wait for a batch and yield its completed entries; `parts` holds the first parts of an incomplete entry."""
     data = b"".join(future.result() for future in futures)
     for entry, part, place, is_last in batch.pieces:

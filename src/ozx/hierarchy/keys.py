@@ -98,6 +98,11 @@ def component_order(component: str) -> tuple[int, str]:
     return (len(component) if component.isascii() and component.isdigit() else 0x10000), component
 
 
+def folder_order(prefix: str) -> list[tuple[int, str]]:
+    """Return the sort key of a folder, given with a slash at its end: folders come before their sub-folders."""
+    return [component_order(name) for name in prefix.split("/")[:-1]]
+
+
 def hierarchy_order(key: str) -> tuple[tuple[int, int, str], ...]:
     """Return the sort key of a data key, node by node: in each folder, values come before sub-folders."""
     *folders, last = key.split("/")

@@ -95,13 +95,13 @@ class ArraySource:
             check_same(*place)
         self.__dict__.update(state)
 
-    def part(self, region: Region) -> Part:
+    def part(self, region: Region) -> PixelBlock:
         """Return a block to read later; see `part_of`."""
         if not (isinstance(self._array, np.ndarray) or hasattr(self._array, "compute")):
-            return Part(self, region)
+            return PixelBlock(self, region)
         place = self._place(region)
         taken = ArraySource(self._array[region], self.axes, start=tuple(part.start for part in place))
-        return Part(taken, tuple(slice(0, part.stop - part.start) for part in place))
+        return PixelBlock(taken, tuple(slice(0, part.stop - part.start) for part in place))
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Read a block of the array, into `out` if it is given."""
@@ -123,7 +123,7 @@ class ArraySource:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PixelBlock:
     """A block of pixels to read later from its source; a part can be pickled if its source can be pickled."""
 
     source: PixelSource
@@ -138,9 +138,9 @@ class Part:
         return self.source.damage_in(self.region) if isinstance(self.source, FillingSource) else ()
 
 
-def part_of(source: PixelSource, region: Region) -> Part:
+def part_of(source: PixelSource, region: Region) -> PixelBlock:
     """Return a block to read later from a source; the block holds only the needed part of an array or dask graph."""
-    return source.part(region) if isinstance(source, ArraySource | MaskSource) else Part(source, region)
+    return source.part(region) if isinstance(source, ArraySource | MaskSource) else PixelBlock(source, region)
 
 
 class MaskSource:
@@ -151,10 +151,10 @@ class MaskSource:
         self.axes, self.shape, self.read_alignment = source.axes, source.shape, source.read_alignment
         self.dtype = np.dtype("uint8")
 
-    def part(self, region: Region) -> Part:
+    def part(self, region: Region) -> PixelBlock:
         """Return a block to read later; see `part_of`."""
         part = part_of(self._source, region)
-        return Part(MaskSource(part.source), part.region)
+        return PixelBlock(MaskSource(part.source), part.region)
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Read a block, into `out` if it is given."""
@@ -166,7 +166,7 @@ class MaskSource:
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the unreadable parts of a block that was read."""
-        return Part(self._source, region).damage()
+        return PixelBlock(self._source, region).damage()
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Write .ozx files with the settings of ome-writers: `create_stream` replaces `ome_writers.create_stream`.
 
 The list of backends of ome-writers is closed: `ome_writers.create_stream` makes only the backends in this list. So this
-module has an `OzxBackend` with the methods of a backend, and a `create_stream` whose `OMEStream` writes to it.
+module has an `OmeWritersBackend` with the methods of a backend, and a `create_stream` whose `OMEStream` writes to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def create_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -
 
     settings.validate_stream_ready()
     settings = settings.model_copy(deep=True)
-    backend = OzxBackend(path, **options)
+    backend = OmeWritersBackend(path, **options)
     reason = backend.is_incompatible(settings)
     if reason:
         raise NotImplementedError(f"ozx does not support these settings: {reason}")
@@ -47,7 +47,7 @@ def create_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -
     return OMEStream(backend, router, settings)
 
 
-class OzxBackend:
+class OmeWritersBackend:
     """A backend of ome-writers that writes an .ozx file.
 
     Metadata of frames becomes records: numbers and texts stay, other values become JSON. A value that a record

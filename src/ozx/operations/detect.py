@@ -62,7 +62,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
     return not os.path.isdir(path) and _is_ozx_archive(FileSource(path))
 
 
-class _Window:
+class _LoadedSource:
     """A byte source that contains only the bytes loaded so far; reads of other bytes return no bytes."""
 
     def __init__(self, source: ByteSource) -> None:
@@ -90,7 +90,7 @@ class _Window:
 
 def _is_ozx_archive(source: ByteSource) -> bool:
     try:
-        window = _Window(source)
+        window = _LoadedSource(source)
         tail = max(0, window.size() - _LOOK)
         window.load(tail, _LOOK)
         end = read_end(window)
@@ -108,7 +108,7 @@ def _is_ozx_archive(source: ByteSource) -> bool:
         return False
 
 
-def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDirectory) -> bytes:
+def _load_value(window: _LoadedSource, tail: int, header: CentralHeader, end: EndOfDirectory) -> bytes:
     if max(header.compressed_size, header.uncompressed_size) > LONGEST_DOCUMENT:
         raise FormatError(f"the root zarr.json declares {header.uncompressed_size:,} bytes", path=window.name)
     if header.header_offset < tail:

@@ -12,11 +12,10 @@ from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
-from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.subset.region import parse_levels
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.threads import checked_jobs, processors
 
 if TYPE_CHECKING:
     from ozx.images.ome_tiff.exported_hierarchy import ExportedHierarchy

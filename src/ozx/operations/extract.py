@@ -18,12 +18,12 @@ from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import check_output, new_output
 from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
-from ozx.flow.workers import Workers, working
 from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ImageSubset
 from ozx.hierarchy.subset.region import Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
+from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
 
 Bounds = tuple[int | None, int | None] | slice | int

@@ -24,9 +24,10 @@ from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
-from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.marks import modified
 from ozx.progress import Progress, begin_phase, needs_total
+from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ _DIFFERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Packing:
     source: _DirectorySource
     options: PackOptions
     workers: Workers
@@ -170,8 +171,8 @@ class _Run:
         """
         if self.options.verify or Location(archive).is_remote or not isinstance(self.source, DirectorySource):
             return self.options.verify
-        listing, written = self.source.listing, os.stat(archive).st_mtime_ns
-        return any(os.stat(listing.path(key)).st_mtime_ns > written for key in listing.iter_keys())
+        listing, written = self.source.listing, modified(archive)
+        return any(modified(listing.path(key)) > written for key in listing.iter_keys())
 
     def verify(self, archive: str, plan: Plan) -> None:
         """Compare the written archive with the plan from which it was written."""
@@ -256,7 +257,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
     # The existing file may have checksums behind its chunks; then it is compared with a plan that adds checksums.
     is_compared = options.resume and output_exists(result.path)
     with working() as workers:
-        run = _Run(source, options, workers, progress)
+        run = _Packing(source, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
@@ -274,7 +275,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
             raise error.at(result.source) from None
 
 
-def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
+def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Packing) -> PackResult:
     """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
     root, target, options = result.source, result.path, run.options
     if options.thumbnail:
@@ -310,7 +311,7 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
     return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
 
 
-def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) -> str | None:
+def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bool) -> str | None:
     """Compare an existing file with a plan that has equal keys and sizes; return the difference as a text, or None.
 
     The file is synced first.
@@ -335,7 +336,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
     return None
 
 
-def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
+def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     """Write the checksum and the manifest of the existing file if an interrupted run omitted them."""
     options, digest = run.options, None
     if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
@@ -352,7 +353,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
 
-def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
+def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     options = run.options
     digest: str | None = None
     total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(run.progress) else None

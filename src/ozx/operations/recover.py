@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
-from ozx.archive.coalesced_reads import in_order
+from ozx.archive.coalesced_reads import REQUESTS
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
+from ozx.archive.positional_reading import COPY, divided
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.entries import Evidence, LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
@@ -30,7 +31,6 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.flow.workers import working
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import Document, plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
@@ -39,9 +39,9 @@ from ozx.images.streaming.chunk_store import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
+from ozx.threads import map_ahead, working
 from ozx.validation.container.rfc9 import check_surroundings
 
-_BLOCK = 8 << 20
 # The most keys that a result lists; their total number is always given.
 _MOST_LISTED = 1000
 _ENCRYPTED = "it is encrypted"
@@ -224,10 +224,10 @@ def _opened(location: Location, target: str, progress: Progress) -> Iterator[Fil
         with open(descriptor, "wb") as file:
             size = source.size()
 
-            def read(start: int) -> bytes:
-                return read_exactly(source, start, min(_BLOCK, size - start), "the file")
+            def read(block: tuple[int, int]) -> bytes:
+                return read_exactly(source, *block, "the file")
 
-            for data in in_order(read, range(0, size, _BLOCK)):
+            for data in map_ahead(read, divided(0, size, COPY), REQUESTS):
                 progress.advance(file.write(data))
         progress.stop()
         with closing(_Copy(path, source.name)) as copy:

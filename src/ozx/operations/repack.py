@@ -28,10 +28,10 @@ from ozx.flow.sinks.target import check_name, check_outside, check_place, name_n
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
-from ozx.flow.workers import working
 from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
+from ozx.threads import working
 from ozx.validation.container.one_hierarchy import check_new_metadata
 
 # The most arrays that a result describes; a plate has tens of thousands of similar arrays.

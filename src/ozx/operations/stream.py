@@ -12,7 +12,6 @@ from ozx.atomic.targets import absolute_path
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
-from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
@@ -32,6 +31,7 @@ from ozx.images.streaming.stream_images import (
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
+from ozx.threads import checked_jobs
 
 _MEMORY = 176 << 20
 # A fourth of the memory is for waiting frames, the rest for the chunks of unfinished shards.

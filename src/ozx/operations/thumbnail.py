@@ -12,6 +12,7 @@ from urllib.parse import quote
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, write_small
 from ozx.flow.sources.location import StrPath, given_output, given_path, parse_location, printable_location
+from ozx.marks import mark_of
 
 # The thumbnail cache of desktops (freedesktop.org, Thumbnail Managing Standard 0.9.0).
 
@@ -43,10 +44,11 @@ def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
 
     "Thumbnail creation": URI and modification time are mandatory; a picture with another time is out of date.
     """
+    size, modified = mark_of(status)
     return {
         "Thumb::URI": uri,
-        "Thumb::MTime": str(status.st_mtime_ns // 1_000_000_000),
-        "Thumb::Size": str(status.st_size),
+        "Thumb::MTime": str(modified // 1_000_000_000),
+        "Thumb::Size": str(size),
         "Software": "ozx",
     }
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.names.decoding import encode_name
+from ozx.archive.positional_reading import READ, divided
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
@@ -33,7 +34,6 @@ from ozx.store.growing_file import GrowingFile, Slot, document_room
 MOST_UNUSED = 0.02
 # The most white space at the end of one document: each reader of the node reads this white space, too.
 _MOST_WHITE_SPACE = 64 << 10
-_BLOCK = 1 << 20
 # File systems share whole blocks, or copy them faster: a long run is moved by a multiple of this length.
 _ALIGNMENT = 4096
 _ALIGNED_FROM = 1 << 20
@@ -205,8 +205,8 @@ def _add(writer: ArchiveWriter, key: str, document: bytes) -> DirectoryBuilder:
 
 def _clear(descriptor: int, offset: int, length: int) -> None:
     """Overwrite a gap with zeros, because it may contain deleted or replaced values."""
-    for start in range(0, length, _BLOCK):
-        write_all_at(descriptor, bytes(min(_BLOCK, length - start)), offset + start)
+    for start, count in divided(offset, length, READ):
+        write_all_at(descriptor, bytes(count), start)
 
 
 def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWriter, comment: bytes) -> int:

@@ -27,7 +27,7 @@ from ozx.store.reading_price import price_of
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
 
 # dask takes a millisecond for each task, and reads every block that is shown at least in part.
-_BLOCK = 1 << 20
+_BYTES_PER_TASK = 1 << 20
 _DOUBLINGS = 10
 # zarr lists the chunks of a request, with about a KB for each.
 _MOST_CHUNKS = 20_000
@@ -62,7 +62,7 @@ class LevelSlice:
         blocks, shape = list(self.array.chunks), self.array.shape
         size = math.prod(blocks) * self.dtype.itemsize
         for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
-            if blocks[axis] < shape[axis] and 2 * size <= _BLOCK:
+            if blocks[axis] < shape[axis] and 2 * size <= _BYTES_PER_TASK:
                 blocks[axis] *= 2
                 size *= 2
         return self._kept(tuple(blocks))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from zarr.abc.store import ByteRequest, RangeByteRequest
 
 from ozx.archive.remote.errors import changed_error
-from ozx.archive.remote.folder import RemoteFolder, RemoteObject
+from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.transport import Mark
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sources.browsing import is_any_metadata_key
@@ -80,8 +80,9 @@ class RemoteDirectoryStore(ReadOnlyStore):
     def _iter_keys(self) -> Iterable[str]:
         """Return all keys; on a server without listing, only the metadata keys."""
         folder = self._folder
-        objects = folder.list_objects() if folder.can_list else find_keys(folder, metadata_only=True).objects
-        return [found.key for found in objects]
+        if folder.can_list:
+            return [key for key, _ in folder.list_objects()]
+        return find_keys(folder, metadata_only=True).marks
 
     def _size(self, key: str) -> int | None:
         found = self._folder.find(key)
@@ -110,11 +111,11 @@ class RemoteDirectoryStore(ReadOnlyStore):
         self._compared(found, key)
         return data
 
-    def _compared(self, found: RemoteObject | None, key: str) -> Mark:
+    def _compared(self, found: Mark | None, key: str) -> Mark:
         """Return the mark of an object; raise an error if an earlier read of a part found another mark."""
         if found is None:
             raise KeyError(key)
-        known = self._marks.keep(key, found.mark)
-        if known != found.mark:
+        known = self._marks.keep(key, found)
+        if known != found:
             raise changed_error(self._folder.name_of(key), known.size, found.size)
         return known

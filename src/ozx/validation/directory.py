@@ -11,7 +11,7 @@ from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, raise_error
 from ozx.flow.entry import FileSpan
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
-from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
+from ozx.flow.sources.listing import DEEPEST, Listing, list_directory
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 from ozx.quoting import quote, quote_pattern
@@ -117,7 +117,7 @@ def _list_everything(path: str) -> Listing:
             else:
                 files.append(name)
                 listing.legacy_keys += [prefix + name] if is_legacy_metadata_key(name) else []
-        listing.folders.append(Folder(prefix, sorted(files, key=component_order)))
+        listing.folders[prefix] = sorted(files, key=component_order)
     listing.metadata.sort(key=breadth_first)
     return listing
 

@@ -23,11 +23,10 @@ from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
-from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.json.reading import LongDocuments
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
+from ozx.threads import checked_jobs, processors
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import (
     Entries,

@@ -96,7 +96,7 @@ class TestVerbs:
         from ozx.flow import read_ahead  # noqa: PLC0415
         from ozx.flow.sources import remote_directory  # noqa: PLC0415
 
-        monkeypatch.setattr(remote_directory, "_BLOCK", 1000)
+        monkeypatch.setattr(remote_directory, "REQUEST", 1000)
         monkeypatch.setattr(read_ahead, "_LONGEST", 1000)
         server.flips[path_of(CHUNK)] = 1
         with pytest.raises(ResourceError, match=DAMAGED):

@@ -23,7 +23,7 @@ def server(tmp_path):
 
 def test_nothing_is_requested_for_no_bytes(server):
     folder = RemoteFolder(f"{server.url}/a b", HURRY)
-    mark = folder.find("c").mark
+    mark = folder.find("c")
     server.take_requests()
     assert folder.read("c", 4, 0, mark) == b""
     assert server.requests == []
@@ -48,7 +48,7 @@ def test_a_listing_without_quotes_and_with_parts_of_seconds(server):
 
 def test_an_object_that_changes_or_vanishes(server):
     folder = RemoteFolder(f"{server.url}/a b", HURRY)
-    mark = folder.find("c").mark
+    mark = folder.find("c")
     server.tags["/a b/c"] = '"other"'
     with pytest.raises(FormatError, match="a b/c: the file changed while it was read") as caught:
         folder.read("c", 0, 10, mark)

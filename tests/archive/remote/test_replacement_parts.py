@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.archive.byte_source import Run
-from ozx.archive.remote.replacement import LEAST_PART, Part, plan_parts
+from ozx.archive.remote.replacement import LEAST_PART, UploadedPart, plan_parts
 
 MIB, GIB = 1 << 20, 1 << 30
 NEW = bytes(3 * MIB)
 
 
-def spans(parts: list[Part]) -> list[tuple[str, int, int]]:
+def spans(parts: list[UploadedPart]) -> list[tuple[str, int, int]]:
     """Return the runs of all parts, neighbours joined: what the object consists of."""
     found: list[tuple[str, int, int]] = []
     for part in parts:
@@ -32,7 +32,7 @@ def test_parts_are_within_the_limits_and_hold_everything(pieces, tail):
         offset += old + 1
     runs.append(Run.of(NEW[:tail]))
     parts = plan_parts(runs)
-    assert spans(parts) == spans([Part((run,), 0, run.length) for run in runs])
+    assert spans(parts) == spans([UploadedPart((run,), 0, run.length) for run in runs])
     assert all(part.length >= LEAST_PART for part in parts[:-1])
     assert all(part.length == sum(run.length for run in part.runs) for part in parts if part.runs)
     assert parts[-1].runs

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import pytest
 
-from ozx.desktop.viewer.loopback import Answer, LoopbackServer, json_answer, serving
+from ozx.desktop.viewer.loopback import LoopbackServer, Response, json_answer, serving
 from ozx.errors import FormatError, ResourceError, UsageError
 
 
@@ -140,7 +140,7 @@ def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask):
         yield b"12345"
         raise FormatError("the file changed")
 
-    ask.server.respond = lambda _: Answer(HTTPStatus.OK, blocks(), length=10)
+    ask.server.respond = lambda _: Response(HTTPStatus.OK, blocks(), length=10)
     with pytest.raises(http.client.IncompleteRead):
         ask()
 
@@ -155,7 +155,7 @@ def test_a_fault_in_the_middle_of_a_body_is_told_in_few_lines(ask, capsys):
         yield b"12345"
         raise TypeError("unsupported operand")
 
-    ask.server.respond = lambda _: Answer(HTTPStatus.OK, blocks(), length=10)
+    ask.server.respond = lambda _: Response(HTTPStatus.OK, blocks(), length=10)
     with pytest.raises(http.client.IncompleteRead):
         ask()
     ask.server.respond = echo

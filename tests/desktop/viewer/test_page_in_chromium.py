@@ -40,7 +40,7 @@ from written import omero, quarters, write_image, writing
 
 import ozx
 from ozx.desktop.viewer.browser import BrowserWindow
-from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
+from ozx.desktop.viewer.loopback import LoopbackServer, Response, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.images.pictures.thumbnail import draw_thumbnail
 
@@ -288,7 +288,7 @@ def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browse
 
     def other(request):
         asked.append(request.path)
-        return Answer(HTTPStatus.OK, b"document.title = 'foreign'", "text/javascript")
+        return Response(HTTPStatus.OK, b"document.title = 'foreign'", "text/javascript")
 
     with serving(LoopbackServer(other)) as foreign, page_serving(path) as (server, page):
         browser.show(server.origin + page.gate.page_path)
@@ -410,7 +410,7 @@ def test_a_page_of_another_site_reaches_nothing(browser, tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
 
     def evil(_):
-        return Answer(HTTPStatus.OK, b"<html></html>", "text/html")
+        return Response(HTTPStatus.OK, b"<html></html>", "text/html")
 
     with page_serving(path) as (server, page), serving(LoopbackServer(evil)) as other:
         browser.open(other.origin)

@@ -214,7 +214,7 @@ def test_a_failing_write_is_raised_and_no_thread_stays(tmp_path, monkeypatch, wr
         monkeypatch.setattr(os, "pwrite" if hasattr(os, "pwrite") else "write", full)
         with pytest.raises(OSError, match="No space left"):
             write(writer, entries, NO_PROGRESS)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-assemble")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-work")]
 
 
 @pytest.mark.parametrize("write", FAST)
@@ -227,7 +227,7 @@ def test_an_interruption_ends_the_threads(tmp_path, write):
 
     with pytest.raises(KeyboardInterrupt):
         archive_of(interrupted(), tmp_path / "a.zip", write)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-assemble")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-work")]
 
 
 @pytest.mark.parametrize("write", WAYS)

@@ -12,7 +12,7 @@ import ozx
 from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.pixel_source import ArraySource, Part
+from ozx.images.pixel_source import ArraySource, PixelBlock
 from ozx.images.writing.downsampling import METHODS, halve
 from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.new_image import (
@@ -131,7 +131,7 @@ class CountingSource(ArraySource):
         self._lock = threading.Lock()
 
     def part(self, region):
-        return Part(self, region)
+        return PixelBlock(self, region)
 
     def read(self, region, out=None):
         with self._lock:

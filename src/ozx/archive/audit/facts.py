@@ -17,7 +17,7 @@ from ozx.archive.audit.local_headers import LocalHeaders, read_local_headers
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
-from ozx.archive.extra_fields import ExtraCensus, OtherPath, count_central_extras, iter_other_paths
+from ozx.archive.extra_fields import ExtraCensus, count_central_extras, iter_other_paths
 from ozx.archive.file_kinds import FileKinds, find_kinds
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.table import NameIndex
@@ -60,7 +60,7 @@ _Indices = NDArray[np.int64]
 class Ambiguities:
     """Structures that programs interpret differently; an entry is given as its index in the central directory."""
 
-    other_paths: list[OtherPath]  # Unicode Path fields that contradict the name
+    other_paths: list[tuple[int, bytes]]  # entries whose Unicode Path field contradicts the name, and the field's name
     broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed
     broken_central_extras: _Indices  # entries whose header in the directory has extra fields that cannot be parsed
     # entries whose two headers differ in a flag that no other check compares

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,38 +26,31 @@ _SHORTEST, _LONGEST = 12, 24
 _Numbers = NDArray[np.int64]
 
 
-class Descriptors(NamedTuple):
-    """Lengths and correctness of the data descriptors of some entries."""
-
-    lengths: _Numbers  # length of each in bytes; 0 if there is no room for one
-    agree: NDArray[np.bool_]  # whether each agrees with the central directory
-
-
 def read_descriptors(
     source: ByteSource, columns: Columns, entries: _Numbers, offsets: _Numbers, rooms: _Numbers
-) -> Descriptors:
-    """Read the data descriptors of `entries`.
+) -> tuple[_Numbers, NDArray[np.bool_]]:
+    """Return the lengths of the data descriptors of `entries`, and whether each agrees with the central directory.
 
-    A descriptor has one of four forms, and no field states which one. A form that fits the central directory is the
-    right one; if no form fits, room and signature decide. `offsets` are the ends of the values in ascending order;
-    `rooms` are the numbers of bytes from there to the next record.
+    A length is 0 if there is no room for a descriptor. A descriptor has one of four forms, and no field states which
+    one. A form that fits the central directory is the right one; if no form fits, room and signature decide. `offsets`
+    are the ends of the values in ascending order; `rooms` are the numbers of bytes from there to the next record.
     """
-    found = Descriptors(np.zeros(len(entries), np.int64), np.zeros(len(entries), bool))
+    lengths, agree = np.zeros(len(entries), np.int64), np.zeros(len(entries), bool)
     for pieces in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):
         rows, positions = entries[pieces.rows], pieces.positions
         room = pieces.ends - positions
         is_signed = (room >= 4) & (gather(pieces.data, "<u4", positions) == _SIGNATURE)
-        lengths = np.zeros(len(rows), np.int64)
+        fitting = np.zeros(len(rows), np.int64)
         for signature in (4, 0):
             for wide in (True, False):
                 length = signature + (20 if wide else 12)
-                fits = (room >= length) & (lengths == 0) & (is_signed if signature else True)
+                fits = (room >= length) & (fitting == 0) & (is_signed if signature else True)
                 fits &= _agree(pieces.data, positions + signature, columns, rows, wide=wide)
-                lengths[fits] = length
-        found.agree[pieces.rows] = lengths > 0
+                fitting[fits] = length
+        agree[pieces.rows] = fitting > 0
         guess = np.where(room >= _LONGEST - 4, _LONGEST - 4, _SHORTEST) + 4 * is_signed
-        found.lengths[pieces.rows] = np.where(lengths, lengths, np.where(room < _SHORTEST, 0, np.minimum(guess, room)))
-    return found
+        lengths[pieces.rows] = np.where(fitting, fitting, np.where(room < _SHORTEST, 0, np.minimum(guess, room)))
+    return lengths, agree
 
 
 def _agree(data: bytes, positions: _Numbers, columns: Columns, entries: _Numbers, *, wide: bool) -> NDArray[np.bool_]:
@@ -138,12 +130,12 @@ def _skip_descriptors(
     # If two entries overlap, the bytes behind them are no descriptors.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)
     rows = np.flatnonzero(is_announced & is_plain)
-    found = read_descriptors(source, columns, inside[rows], ends[rows], rooms[rows + 1])
-    begins[rows + 1] += found.lengths
-    rooms[rows + 1] -= found.lengths
+    lengths, agree = read_descriptors(source, columns, inside[rows], ends[rows], rooms[rows + 1])
+    begins[rows + 1] += lengths
+    rooms[rows + 1] -= lengths
     # 4.3.9.1: a descriptor "MUST exist if bit 3 of the general purpose bit flag is set"; the local header's bit counts.
     entries = inside[rows]
-    return entries[~found.agree & (local.has_descriptor[entries] | (found.lengths > 0))]
+    return entries[~agree & (local.has_descriptor[entries] | (lengths > 0))]
 
 
 def _find_hidden(

@@ -36,11 +36,11 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
         return raw.decode("ascii")
     if flags & FLAG_UTF8:
         return raw.decode("utf-8", "surrogateescape")
-    for field in iter_extra_fields(extra):
-        if field.identifier == EXTRA_UNICODE_PATH and len(field.data) > 5:
-            version, checksum = struct.unpack_from("<BI", field.data)
-            if version == 1 and checksum == crc32(raw) and _is_path_of(field.data[5:], raw):
-                return field.data[5:].decode("utf-8", "surrogateescape")
+    for identifier, data in iter_extra_fields(extra):
+        if identifier == EXTRA_UNICODE_PATH and len(data) > 5:
+            version, checksum = struct.unpack_from("<BI", data)
+            if version == 1 and checksum == crc32(raw) and _is_path_of(data[5:], raw):
+                return data[5:].decode("utf-8", "surrogateescape")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -174,7 +174,7 @@ class _Scanner:
 
         If the end lies beyond the file, two equal declared sizes of an uncompressed entry confirm it.
         """
-        fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
+        fields = sum(4 + len(data) for _, data in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
         end = claim.data_offset + claim.stored_size

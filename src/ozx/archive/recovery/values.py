@@ -12,6 +12,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_header_at
 from ozx.archive.inflate import iter_inflated
+from ozx.archive.positional_reading import READ
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE
 from ozx.archive.records import (
     CENTRAL_SIGNATURE,
@@ -39,7 +40,6 @@ SIGNATURE = re.compile(
 # 4.3.9: "Although not originally assigned a signature, the value 0x08074b50 has commonly been adopted".
 _SIGNATURE_OR_DESCRIPTOR = re.compile(SIGNATURE.pattern + b"|" + re.escape(SPLIT_SIGNATURE))
 
-_BLOCK = 1 << 20
 _SEARCH = 4 << 20
 # The cost of an attempt in addition to the bytes that it reads.
 _EFFORT = 1 << 10
@@ -72,13 +72,6 @@ class VerifiedValue(NamedTuple):
     # Whether a search for the descriptor found the length, which may be wrong: a stored value may contain bytes that
     # look like a descriptor.
     is_searched: bool = False
-
-
-class _Descriptor(NamedTuple):
-    crc32: int
-    stored_size: int
-    size: int
-    length: int
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
@@ -184,13 +177,13 @@ class ValueFinder:
             for data in self._iter_blocks(claim.data_offset, limit):
                 pending, consumed = data, consumed + len(data)
                 while pending and not decoder.eof and size <= max(BOMB_SIZE, BOMB_RATIO * consumed):
-                    block = decoder.decompress(pending, _BLOCK)
+                    block = decoder.decompress(pending, READ)
                     pending = decoder.unconsumed_tail
                     checksum, size = crc32(block, checksum), size + len(block)
                     self.patience -= len(block)
                 if decoder.eof or pending or self.patience < 0:
                     break
-            while not (pending or decoder.eof) and self.patience >= 0 and (block := decoder.decompress(b"", _BLOCK)):
+            while not (pending or decoder.eof) and self.patience >= 0 and (block := decoder.decompress(b"", READ)):
                 checksum, size = crc32(block, checksum), size + len(block)
         except zlib.error:
             return None
@@ -239,7 +232,7 @@ class ValueFinder:
 
     def _iter_blocks(self, offset: int, length: int) -> Iterator[bytes]:
         while length > 0 and self.patience >= 0:
-            data = self.source.read_at(offset, min(_BLOCK, length))
+            data = self.source.read_at(offset, min(READ, length))
             if not data:
                 return
             yield data
@@ -257,18 +250,20 @@ class ValueFinder:
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
     """Return the length of the data descriptor with these numbers at the start of `data`; 0 if it is missing."""
     same = numbers, tuple(number & MASK_32 for number in numbers)  # a writer without ZIP64 writes sizes modulo 2**32
-    fitting = [found.length for found in _descriptors_at(data) if found[:3] in same]
+    fitting = [length for found, length in _descriptors_at(data) if found in same]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
 
 
-def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
-    """Yield the possible interpretations of `data` as a data descriptor: with or without signature, 32 or 64 bits."""
+def _descriptors_at(data: bytes) -> Iterator[tuple[tuple[int, int, int], int]]:
+    """Yield each possible data descriptor at the start of `data`: CRC-32 and both sizes, and the descriptor's length.
+
+    It may have a signature or none, and sizes of 32 or 64 bits.
+    """
     for skipped in (4, 0) if data.startswith(SPLIT_SIGNATURE) else (0,):
         for layout in _DESCRIPTORS:
             if skipped + layout.size <= len(data):
-                checksum, stored_size, size = layout.unpack_from(data, skipped)
-                yield _Descriptor(checksum, stored_size, size, skipped + layout.size)
+                yield layout.unpack_from(data, skipped), skipped + layout.size
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
@@ -284,7 +279,7 @@ def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterato
     )
     for place in places:
         size = found - start - (position - place)
-        if place >= 0 and size >= 0 and any(d.stored_size == d.size == size for d in _descriptors_at(data[place:])):
+        if place >= 0 and size >= 0 and any(found[1:] == (size, size) for found, _ in _descriptors_at(data[place:])):
             yield size
 
 

@@ -38,7 +38,7 @@ _PLACES = ("endpoint", "endpoint_url", "aws_endpoint", "account_name", "azure_st
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ACCOUNT_NAME")
 
 
-class Span(NamedTuple):
+class KeptBytes(NamedTuple):
     """A range of bytes in a file."""
 
     offset: int
@@ -55,7 +55,7 @@ class Record(NamedTuple):
 
     size: int
     tag: str
-    spans: tuple[Span, ...]
+    spans: tuple[KeptBytes, ...]
 
     def is_of(self, mark: tuple[int, str]) -> bool:
         """Return whether the record belongs to the file with this length and ETag, and contains the file's end."""
@@ -153,22 +153,22 @@ def _read(data: bytes) -> Record:
         span = data[position : position + size]
         if len(span) != size or crc32(span) != expected or not 0 <= offset <= content["size"] - size:
             raise ValueError("damaged")
-        spans.append(Span(offset, span))
+        spans.append(KeptBytes(offset, span))
         position += size
     if position != len(data):
         raise ValueError("damaged")
     return Record(content["size"], content["tag"], tuple(spans))
 
 
-def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+def _joined(spans: Iterable[KeptBytes]) -> tuple[KeptBytes, ...]:
     """Return the spans in order, with overlapping and adjacent spans joined."""
-    joined: list[Span] = []
+    joined: list[KeptBytes] = []
     for span in sorted(spans, key=lambda span: (span.offset, -len(span.data))):
         last = joined[-1] if joined else None
         if last is None or span.offset > last.stop:
             joined.append(span)
         elif span.stop > last.stop:
-            joined[-1] = Span(last.offset, b"".join((last.data, span.data[last.stop - span.offset :])))
+            joined[-1] = KeptBytes(last.offset, b"".join((last.data, span.data[last.stop - span.offset :])))
     return tuple(joined)
 
 
@@ -193,7 +193,7 @@ def _make_room(folder: str) -> None:
                 if entry.name.endswith(_TEMPORARY) and status.st_mtime < now - _OLD:
                     os.unlink(entry.path)
                 elif entry.name.endswith(_ENDING):
-                    files.append((status.st_mtime_ns, entry.path, status.st_size))
+                    files.append((status.st_mtime, entry.path, status.st_size))
     size = sum(length for _, _, length in files)
     for _, path, length in sorted(files):
         if size <= _MOST_BYTES:

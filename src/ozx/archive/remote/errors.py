@@ -11,6 +11,7 @@ import re
 from urllib.parse import urlsplit
 
 from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.marks import OPEN_AGAIN, changed
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 # The code in an answer of S3 or GCS, whose other parts may hold secrets.
@@ -89,12 +90,7 @@ def printable_url(url: str) -> str:
 def changed_error(name: str, expected: int, found: int) -> FormatError:
     """Return the error for a remote file that changed between two responses of its server."""
     sizes = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
-    return FormatError(
-        f"the file changed while it was read{sizes}",
-        path=name,
-        rule="zip/changed",
-        hint="Open it again to read the current file.",
-    )
+    return changed(name, OPEN_AGAIN, sizes)
 
 
 def folder_error(name: str) -> ResourceError:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import Any
 
-from ozx.archive.coalesced_reads import in_order
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
@@ -20,6 +19,7 @@ from ozx.archive.remote.object_store import ETags, ObjectStore, damaged_error, m
 from ozx.archive.remote.transport import Mark, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError, ResourceError
+from ozx.threads import map_ahead
 
 #: Number of requests at a time.
 REQUESTS = 64
@@ -27,18 +27,6 @@ REQUESTS = 64
 _PAGE = 1000
 # Folders are split into their sub-folders until this many can be listed at the same time.
 _FOLDERS = 16
-
-
-class RemoteObject(NamedTuple):
-    """An object in a remote folder: its key, and its length and identity, which later responses must match."""
-
-    key: str
-    mark: Mark
-
-    @property
-    def size(self) -> int:
-        """The length of the object in bytes."""
-        return self.mark.size
 
 
 class RemoteFolder:
@@ -74,25 +62,30 @@ class RemoteFolder:
         """Return the URL of an object for messages."""
         return f"{self.name}/{key}"
 
-    def find(self, key: str) -> RemoteObject | None:
-        """Return an object, or None if it does not exist; make one request for its headers."""
+    def find(self, key: str) -> Mark | None:
+        """Return the mark of an object, or None if it does not exist; make one request for its headers."""
         store = self._store()
         self._count()
         try:
             mark = _mark(store.run(lambda opened: store.module.head(opened, key)))
-            count_traffic(1, 0)
-            return RemoteObject(key, mark)
         except OzxError:
             raise
         except FileNotFoundError:
             return None
         except store.failures as error:
             failure = explain(error, self.name_of(key))
+        else:
+            count_traffic(1, 0)
+            return mark
         raise failure
 
-    def find_all(self, keys: Iterable[str]) -> Iterator[RemoteObject]:
-        """Yield the existing objects with these keys in the order of the keys; make up to 64 requests at a time."""
-        return filter(None, in_order(self.find, keys, REQUESTS))
+    def find_all(self, keys: Iterable[str]) -> Iterator[tuple[str, Mark]]:
+        """Yield those of the keys that exist, in order, with their marks; make up to 64 requests at a time."""
+
+        def find(key: str) -> tuple[str, Mark | None]:
+            return key, self.find(key)
+
+        return ((key, mark) for key, mark in map_ahead(find, keys, REQUESTS) if mark is not None)
 
     def read(self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None) -> bytes:
         """Return the bytes of an object from `offset`, to its end if `length` is None; `KeyError` if it is missing."""
@@ -100,18 +93,18 @@ class RemoteFolder:
 
     def fetch(
         self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None
-    ) -> tuple[RemoteObject, bytes]:
-        """Return the same bytes as `read`, and the object from which they come; compare a whole object with its MD5."""
-        found, data = self._fetch(key, offset, length, expected)
+    ) -> tuple[Mark, bytes]:
+        """Return the same bytes as `read`, and the mark of their object; compare a whole object with its MD5."""
+        mark, data = self._fetch(key, offset, length, expected)
 
         def again() -> bytes:
             nonlocal data
-            data = self._fetch(key, 0, found.size, found.mark)[1]
+            data = self._fetch(key, 0, mark.size, mark)[1]
             return md5_of([data])
 
-        if data and offset == 0 and len(data) == found.size and self.etags.covers(found.mark.identity):
-            self.etags.check(found.mark.identity, key, self.name_of(key), md5_of([data]), again)
-        return found, data
+        if data and offset == 0 and len(data) == mark.size and self.etags.covers(mark.identity):
+            self.etags.check(mark.identity, key, self.name_of(key), md5_of([data]), again)
+        return mark, data
 
     def check_md5(self, key: str, mark: Mark, read: bytes, blocks: Callable[[], Iterable[bytes]]) -> None:
         """Compare the MD5 `read` of an object that was read in blocks; `blocks` reads them once more."""
@@ -124,9 +117,9 @@ class RemoteFolder:
 
         self.etags.check(mark.identity, key, self.name_of(key), read, again)
 
-    def _fetch(self, key: str, offset: int, length: int | None, expected: Mark | None) -> tuple[RemoteObject, bytes]:
+    def _fetch(self, key: str, offset: int, length: int | None, expected: Mark | None) -> tuple[Mark, bytes]:
         if length == 0 and expected is not None:
-            return RemoteObject(key, expected), b""
+            return expected, b""
         store = self._store()
         is_whole = offset == 0 and (length is None or (expected is not None and length == expected.size))
         span: Any = None if is_whole else {"offset": offset} if length is None else (offset, offset + length)
@@ -142,15 +135,16 @@ class RemoteFolder:
 
         try:
             mark, data = store.run(request, length if expected is None else min(length or expected.size, expected.size))
-            self._count(0, len(data))
-            count_traffic(1, len(data))
-            return RemoteObject(key, mark), data
         except OzxError:
             raise
         except FileNotFoundError:
             missing = True
         except store.failures as error:
             failure = explain(error, self.name_of(key))
+        else:
+            self._count(0, len(data))
+            count_traffic(1, len(data))
+            return mark, data
         if not missing:
             raise failure
         if expected is not None:  # the object existed before
@@ -162,8 +156,8 @@ class RemoteFolder:
         del offset
         return length
 
-    def list_objects(self) -> list[RemoteObject]:
-        """Return all objects in the folder and its sub-folders, in any order."""
+    def list_objects(self) -> list[tuple[str, Mark]]:
+        """Return the keys and marks of all objects in the folder and its sub-folders, in any order."""
         pages = self._iter_pages("")
         found = next(pages, [])
         if len(found) < _PAGE or (following := next(pages, None)) is None:
@@ -182,7 +176,7 @@ class RemoteFolder:
                     pending |= {threads.submit(visit, folder) for folder in folders}
         return found
 
-    def _list_level(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
+    def _list_level(self, prefix: str) -> tuple[list[tuple[str, Mark]], list[str]]:
         """Return the objects directly in a folder, and the sub-folders that must still be listed."""
         store = self._store()
         self._count()
@@ -197,11 +191,11 @@ class RemoteFolder:
             return list(map(_object, result["objects"])), list(result["common_prefixes"])
         raise failure
 
-    def _list_below(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
+    def _list_below(self, prefix: str) -> tuple[list[tuple[str, Mark]], list[str]]:
         """Return all objects below a folder; the second list, for its sub-folders, is always empty."""
         return [found for page in self._iter_pages(prefix) for found in page], []
 
-    def _iter_pages(self, prefix: str) -> Iterator[list[RemoteObject]]:
+    def _iter_pages(self, prefix: str) -> Iterator[list[tuple[str, Mark]]]:
         store = self._store()
         try:
             for page in store.iter_pages(lambda opened: store.module.list(opened, prefix or None, chunk_size=_PAGE)):
@@ -240,5 +234,5 @@ def _mark(meta: Any) -> Mark:
     return Mark(meta["size"], tag or meta["last_modified"].replace(microsecond=0).isoformat())
 
 
-def _object(meta: Any) -> RemoteObject:
-    return RemoteObject(meta["path"], _mark(meta))
+def _object(meta: Any) -> tuple[str, Mark]:
+    return meta["path"], _mark(meta)

@@ -40,7 +40,7 @@ class NewObjects:
 
     def list_keys(self) -> list[str]:
         """Return the keys of all objects below the URL."""
-        return [found.key for found in self._folder.list_objects()]
+        return [key for key, _ in self._folder.list_objects()]
 
     def add(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
         """Write a value of `size` bytes as an object; small values may be complete only after `wait`."""

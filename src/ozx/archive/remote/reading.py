@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ozx.archive.byte_source import ByteSource, Window, read_exactly
+from ozx.archive.byte_source import ByteSource, MemorySource, read_exactly
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import (
@@ -103,7 +103,7 @@ def iter_steps(
     else:
         data, data_offset = yield from _iter_steps_with_header(source, header, limit, first, last)
     if not is_stored:
-        window = Window(data_offset, data, source.name)
+        window = MemorySource(data, source.name, data_offset)
         data = b"".join(iter_value(window, header, limit, data_offset))[start:stop]
     elif is_whole:
         check_crc32(source, header, crc32(data))
@@ -127,7 +127,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
         needed = min(local_header_length(data), limit - begin)
         if needed > len(data):
             data += yield begin + len(data), needed - len(data)
-    local = read_local_header(Window(begin, data, source.name), header)
+    local = read_local_header(MemorySource(data, source.name, begin), header)
     data_offset = data_offset_behind(source, header, local, limit)
     if header.compressed_size == 0 and limit > data_offset:
         behind = yield data_offset, min(ROOM_OF_EMPTY, limit - data_offset)
@@ -154,7 +154,7 @@ async def follow_async(source: RemoteSource, steps: Steps) -> Part:
     try:
         span = next(steps)
         while True:
-            window = Window(span[0], await source.read_view_async(*span), source.name)
+            window = MemorySource(await source.read_view_async(*span), source.name, span[0])
             span = steps.send(read_exactly(window, *span, "an entry"))
     except StopIteration as end:
         part: Part = end.value

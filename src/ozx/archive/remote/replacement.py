@@ -8,9 +8,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -28,6 +26,7 @@ from ozx.archive.remote.s3 import (
     was_made,
 )
 from ozx.errors import UnsupportedError
+from ozx.threads import map_ahead
 
 # Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
 #
@@ -141,7 +140,7 @@ _USUAL_COPIED = _GIB
 _USUAL_SENT = 16 * _MIB
 
 
-class Part(NamedTuple):
+class UploadedPart(NamedTuple):
     """One part of a new object: runs of bytes to send, or a range of the old object to copy."""
 
     runs: tuple[Run, ...]  # empty if the server copies
@@ -155,7 +154,7 @@ class Part(NamedTuple):
         return (old[0].offset, old[-1].offset + old[-1].length) if old else (0, 0)
 
 
-def plan_parts(runs: Sequence[Run]) -> list[Part]:
+def plan_parts(runs: Sequence[Run]) -> list[UploadedPart]:
     """Return the parts in which to upload an object that consists of the byte ranges `runs`.
 
     The last range must be new bytes, such as the central directory. Short ranges of old bytes are sent as well, and so
@@ -169,7 +168,7 @@ def plan_parts(runs: Sequence[Run]) -> list[Part]:
     return parts
 
 
-def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int, usual_sent: int) -> Iterator[Part]:
+def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int, usual_sent: int) -> Iterator[UploadedPart]:
     sent: list[Run] = []
     length = 0  # of the runs in `sent`
     for run in runs:
@@ -186,7 +185,7 @@ def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int, usual_sent
     yield from _iter_sent(sent, usual_sent)
 
 
-def _iter_sent(runs: list[Run], usual: int) -> Iterator[Part]:
+def _iter_sent(runs: list[Run], usual: int) -> Iterator[UploadedPart]:
     """Divide the byte ranges `runs` into parts to send, of almost equal length; yield no part for an empty list.
 
     A part has at least `usual` bytes and less than twice as many, unless all ranges together have fewer bytes.
@@ -206,7 +205,7 @@ def _iter_sent(runs: list[Run], usual: int) -> Iterator[Part]:
             taken.append(run)
             room -= run.length
         left -= length
-        yield Part(tuple(taken), 0, length)
+        yield UploadedPart(tuple(taken), 0, length)
 
 
 def _cut(run: Run, length: int) -> tuple[Run, Run]:
@@ -215,11 +214,11 @@ def _cut(run: Run, length: int) -> tuple[Run, Run]:
     return Run.of(run.data[:length]), Run.of(run.data[length:])
 
 
-def _iter_copied(offset: int, length: int, longest: int) -> Iterator[Part]:
+def _iter_copied(offset: int, length: int, longest: int) -> Iterator[UploadedPart]:
     count = -(-length // longest)
     for number in range(count):
         size = length // (count - number)
-        yield Part((), offset, size)
+        yield UploadedPart((), offset, size)
         offset, length = offset + size, length - size
 
 
@@ -272,7 +271,9 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
     return OldObject(url, present, tag, int(head["ContentLength"]), properties, is_versioned)
 
 
-def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, bytes_read: int, requests: int) -> Cost:
+def predict_cost(
+    parts: Sequence[UploadedPart], missing: Callable[[int, int], int], *, bytes_read: int, requests: int
+) -> Cost:
     """Return the total cost of `replace_object` and of the earlier requests (`requests` and `bytes_read`).
 
     `missing` returns how many bytes of a span (offset, length) have to be requested.
@@ -290,7 +291,7 @@ def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, b
     )
 
 
-def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
+def replace_object(old: OldObject, parts: Sequence[UploadedPart], read: ReadAt) -> None:
     """Replace an object by a new object with the given parts and the same properties, unless it has changed meanwhile.
 
     After an error or an interrupt, the old object still exists, and the upload is aborted.
@@ -312,12 +313,14 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
     check_made(old.object.find(), sum(part.length for part in parts), mark, printable_url(old.url))
 
 
-def _is_whole(parts: Sequence[Part]) -> bool:
+def _is_whole(parts: Sequence[UploadedPart]) -> bool:
     """Return whether the new object has a single part, so that one request can create it."""
     return len(parts) == 1
 
 
-def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> float:
+def _upload(
+    old: OldObject, parts: Sequence[UploadedPart], read: ReadAt, properties: dict[str, Any], mark: str
+) -> float:
     """Make the new object, and return the time at which the old one was compared."""
     client, target = old.object.client, old.object.target
     try:
@@ -325,9 +328,8 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
     except client_errors() as error:
         raise explain_client_error(error, old.url, doing="write") from None
     try:
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
-            make = partial(_make_part, old, upload, read)
-            made = list(threads.map(make, count(1), parts))  # after an error, `map` cancels the others
+        make = partial(_make_part, old, upload, read)
+        made = list(map_ahead(make, enumerate(parts, 1), _THREADS))  # after an error, the others are cancelled
         since = _check_unchanged(old)
         arguments = {"UploadId": upload, "MultipartUpload": {"Parts": made}, "IfMatch": old.tag}
         try:
@@ -341,8 +343,9 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
     return since
 
 
-def _make_part(old: OldObject, upload: str, read: ReadAt, number: int, part: Part) -> dict[str, Any]:
+def _make_part(old: OldObject, upload: str, read: ReadAt, numbered: tuple[int, UploadedPart]) -> dict[str, Any]:
     """Send a part, or let the server copy it; return its number and its ETag, as the last request names them."""
+    number, part = numbered
     arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
         if part.runs:
@@ -357,7 +360,7 @@ def _make_part(old: OldObject, upload: str, read: ReadAt, number: int, part: Par
         raise _explain(old, error, is_copy=not part.runs) from None
 
 
-def _bytes_of(part: Part, read: ReadAt) -> bytes:
+def _bytes_of(part: UploadedPart, read: ReadAt) -> bytes:
     """Return the bytes of a part; read the bytes of the old object with one request."""
     start, stop = part.old_span
     old = memoryview(read(start, stop - start) if stop > start else b"")

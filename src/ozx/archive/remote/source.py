@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.access import access_options
-from ozx.archive.remote.cache import LONGEST_RECORD, Record, Span, find_record, has_strong_tag, store_record
+from ozx.archive.remote.cache import LONGEST_RECORD, KeptBytes, Record, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport, is_forked
@@ -111,8 +111,8 @@ class _Known(NamedTuple):
     """Facts about the file from the first response of the server."""
 
     mark: Mark
-    tail: Span  # the last bytes of the file
-    cached: tuple[Span, ...] = ()  # bytes that an earlier run read
+    tail: KeptBytes  # the last bytes of the file
+    cached: tuple[KeptBytes, ...] = ()  # bytes that an earlier run read
 
 
 class _Kept:
@@ -121,10 +121,10 @@ class _Kept:
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self.url, self.options = url, options
         self.mark: Mark | None = None
-        self.cached: tuple[Span, ...] = ()
-        self.spans: list[Span] = []
+        self.cached: tuple[KeptBytes, ...] = ()
+        self.spans: list[KeptBytes] = []
 
-    def add(self, span: Span, most: int) -> None:
+    def add(self, span: KeptBytes, most: int) -> None:
         if sum(len(kept.data) for kept in self.spans) + len(span.data) <= most:
             self.spans.append(span)
 
@@ -160,7 +160,7 @@ class RemoteSource:
         self._options = access_options(scheme, options or {})
         self._expected: Mark | None = None
         self._known: _Known | None = None
-        self._head = Span(0, b"")
+        self._head = KeptBytes(0, b"")
         self._reads_head = False
         self._early_head: Future[Answer | None] | None = None
         self._runs: Runs | None = None
@@ -244,7 +244,7 @@ class RemoteSource:
         if self._look(self._first(), offset, length)[1]:
             early = self._head.data if self._head.offset == offset else b""
             rest = self.read_at(offset + len(early), length - len(early))
-            self._head = Span(offset, b"".join((early, rest)))
+            self._head = KeptBytes(offset, b"".join((early, rest)))
         if self._head.offset <= offset < self._head.stop:
             start = offset - self._head.offset
             self.keep(offset, bytes(self._head.data[start : start + length]))
@@ -254,7 +254,7 @@ class RemoteSource:
         known = self._known
         if known is None or not has_strong_tag(known.mark.identity) or known.tail.offset == 0:
             return
-        span = Span(offset, data)
+        span = KeptBytes(offset, data)
         if any(held.offset <= offset and span.stop <= held.stop for held in (*known.cached, *self._kept.spans)):
             return
         with self._own().lock:
@@ -269,7 +269,7 @@ class RemoteSource:
     def close(self) -> None:
         """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
         self._kept.store()
-        self._expected, self._known, self._head = self._mark(), None, Span(0, b"")
+        self._expected, self._known, self._head = self._mark(), None, KeptBytes(0, b"")
         self._early_head = None
         self._runs = None if self._runs is None else Runs(self._request)
         transport, self._of_process = self._of_process.transport, _OfProcess()
@@ -317,7 +317,7 @@ class RemoteSource:
         with suppress(OzxError):
             answer = None if head is None else head.result()
             if answer is not None and answer.mark == known.mark:
-                self._head = Span(answer.offset, answer.data)
+                self._head = KeptBytes(answer.offset, answer.data)
                 self._count(len(answer.data))
                 count_traffic(1, len(answer.data))
 
@@ -327,7 +327,7 @@ class RemoteSource:
         offset, data, mark = transport.fetch(None, length, self._expected)
         self.bytes_read += len(data)
         count_traffic(1, len(data))
-        return _Known(mark, Span(offset, data))
+        return _Known(mark, KeptBytes(offset, data))
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
         """Return the cached bytes of a read, and the number of uncached bytes before them."""

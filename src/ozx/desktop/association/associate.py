@@ -13,7 +13,7 @@ from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.launching import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
-from ozx.desktop.association.steps import Action, Changes, Own, Step
+from ozx.desktop.association.steps import Action, DesktopChanges, Own, Step
 from ozx.errors import UsageError, resource_errors
 from ozx.hierarchy.json.reading import plain_json
 
@@ -129,9 +129,9 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
     ozx = find_ozx()
     steps = desktop.plan(chosen, ozx, find_converter(), name)
-    changes = Changes(user_registry(), is_dry=dry_run)
+    changes = DesktopChanges(user_registry(), is_dry=dry_run)
     changes.remove_old(desktop.own)
-    planned = Changes(changes.registry, is_dry=True)
+    planned = DesktopChanges(changes.registry, is_dry=True)
     planned.apply(steps)
     # Programs run each time, so they do not count, unless something is wrong.
     if any(action.what != "run" for action in planned.actions) or desktop.status().notes:
@@ -170,7 +170,7 @@ def dissociate(*, dry_run: bool = False) -> Association:
     """
     _check_home()
     desktop = _this_desktop()
-    changes = Changes(user_registry(), is_dry=dry_run)
+    changes = DesktopChanges(user_registry(), is_dry=dry_run)
     changes.remove_old(desktop.own)
     changes.remove(desktop.own)
     return Association(desktop.system, (), bool(changes.actions) and not dry_run, tuple(changes.actions), ())

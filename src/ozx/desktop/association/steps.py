@@ -94,7 +94,7 @@ class Action:
 
 
 @dataclass(slots=True)
-class Changes:
+class DesktopChanges:
     """The changes so far, made or (in a dry run) planned."""
 
     registry: Registry | None

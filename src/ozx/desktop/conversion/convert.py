@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from ozx.desktop.dialogs import ask, show_message
 from ozx.desktop.viewer.browser import has_screen, open_window
-from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, json_answer, refusal, serving
+from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, json_answer, refusal, serving
 from ozx.desktop.viewer.pages import Gate, Presence, page_file
 from ozx.errors import UsageError
 from ozx.faults import as_error
@@ -139,10 +139,10 @@ class _PageWindow(ProgressWindow):
         if is_error and not self._came:
             show_message(text)
 
-    def respond(self, request: Request) -> Answer:
+    def respond(self, request: Request) -> Response:
         return self.gate.answer(request, self._respond)
 
-    def _respond(self, name: str, request: Request) -> Answer:
+    def _respond(self, name: str, request: Request) -> Response:
         if name == "alive":
             return self.presence.answer(request)
         if name == "state":

@@ -9,8 +9,8 @@ from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import quote
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
-from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, file_tag, refusal, serving
+from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
+from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_tag, refusal, serving
 from ozx.desktop.viewer.pages import Presence
 from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import DirectoryView
@@ -27,23 +27,23 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 def answer_range(
     request: Request, etag: str, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
-) -> Answer:
+) -> Response:
     """Return a response with `size` bytes or the requested range; `iterate(offset, length)` yields blocks of bytes."""
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == etag:
-        return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(HTTPStatus.NOT_MODIFIED, headers=headers)
     found = None
     if request.headers.get("if-range", etag) == etag:
         found = _RANGE.fullmatch(request.headers.get("range", ""))
     if found is None or found[0] == "bytes=-" or (found[1] and found[2] and int(found[2]) < int(found[1])):
-        return Answer(HTTPStatus.OK, iterate(0, size), content_type, headers, size)
+        return Response(HTTPStatus.OK, iterate(0, size), content_type, headers, size)
     start = int(found[1]) if found[1] else max(0, size - int(found[2]))
     stop = min(size, int(found[2]) + 1) if found[1] and found[2] else size
     if start >= stop:
         headers["Content-Range"] = f"bytes */{size}"
-        return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=headers)
+        return Response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=headers)
     headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
-    return Answer(HTTPStatus.PARTIAL_CONTENT, iterate(start, stop - start), content_type, headers, stop - start)
+    return Response(HTTPStatus.PARTIAL_CONTENT, iterate(start, stop - start), content_type, headers, stop - start)
 
 
 def value_type(key: str) -> str:
@@ -58,7 +58,6 @@ def value_type(key: str) -> str:
     return "application/json" if is_json else "application/octet-stream"
 
 
-_BLOCK = 1 << 20
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
@@ -73,11 +72,11 @@ class ServedArchive:
         self.source.check_unchanged()
         self.etag = f'"{file_tag(path)}"'
 
-    def answer_file(self, request: Request) -> Answer:
+    def answer_file(self, request: Request) -> Response:
         """Return a response with the file, or with the requested range of it."""
         return answer_range(request, self.etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
 
-    def answer_value(self, key: str, request: Request) -> Answer:
+    def answer_value(self, key: str, request: Request) -> Response:
         """Return a response with the value of `key`, or the requested range of it; 404 if there is no such key."""
         index = self._session.find(key)
         if index is None:
@@ -93,8 +92,7 @@ class ServedArchive:
         return answer_range(request, self.etag, size, iter_value, value_type(key))
 
     def _iter_file(self, offset: int, length: int) -> Iterator[bytes]:
-        for start in range(offset, offset + length, _BLOCK):
-            block = read_exactly(self.source, start, min(_BLOCK, offset + length - start), "the file")
+        for block in iter_exactly(self.source, offset, length, "the file"):
             self.source.check_unchanged()
             yield block
 
@@ -138,11 +136,11 @@ class FileServer:
         """The URL path of each file, without the leading slash."""
         return [quote(f"{name}/{archive.node}".rstrip("/")) for name, archive in self._archives.items()]
 
-    def respond(self, request: Request) -> Answer:
+    def respond(self, request: Request) -> Response:
         """Return the response to a request."""
         allowed = self._allowed(request)
         if request.method == "OPTIONS":
-            return Answer(HTTPStatus.NO_CONTENT, headers=allowed and {**allowed, **_PREFLIGHT})
+            return Response(HTTPStatus.NO_CONTENT, headers=allowed and {**allowed, **_PREFLIGHT})
         name, slash, key = request.path.removeprefix("/").partition("/")
         archive = self._archives.get(name)
         if archive is None:

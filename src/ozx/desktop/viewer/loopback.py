@@ -1,6 +1,6 @@
 """Run an HTTP server that only programs on this computer can reach.
 
-The function that answers requests maps a `Request` to an `Answer`, and uses no sockets.
+The function that answers requests maps a `Request` to a `Response`, and uses no sockets.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.faults import FaultError, as_error
+from ozx.marks import identity_of
 
 #: A number, because a name needs a resolver; only this computer reaches this address.
 HOST = "127.0.0.1"
@@ -45,7 +46,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """An HTTP response; `length` is the number of bytes of a streamed `body`, None for an endless stream."""
 
     status: HTTPStatus
@@ -57,19 +58,18 @@ class Answer:
 
 def file_tag(path: str) -> str:
     """Return a text that changes whenever a local file changes."""
-    status = os.stat(path)
-    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+    return "-".join(f"{number:x}" for number in identity_of(os.stat(path)))
 
 
-def refusal(status: HTTPStatus, message: str) -> Answer:
+def refusal(status: HTTPStatus, message: str) -> Response:
     """Return an error response with a message."""
-    return Answer(status, (message + "\n").encode())
+    return Response(status, (message + "\n").encode())
 
 
-def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Answer:
+def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Response:
     """Return a response with `document` as JSON."""
     body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    return Answer(status, body, "application/json", headers or {})
+    return Response(status, body, "application/json", headers or {})
 
 
 class LoopbackServer(ThreadingHTTPServer):
@@ -84,7 +84,7 @@ class LoopbackServer(ThreadingHTTPServer):
     # On Windows, reusing addresses would let two servers share a port.
     allow_reuse_address = os.name != "nt"
 
-    def __init__(self, respond: Callable[[Request], Answer], port: int = 0, *, takes_posts: bool = False) -> None:
+    def __init__(self, respond: Callable[[Request], Response], port: int = 0, *, takes_posts: bool = False) -> None:
         self.respond = respond
         self.takes_posts = takes_posts
         try:
@@ -151,7 +151,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self) -> None:
         self.close_connection = True  # the body of the request stays unread
-        self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server is read-only\n", headers={"Allow": "GET, HEAD"}))
+        self._send(
+            Response(HTTPStatus.METHOD_NOT_ALLOWED, b"this server is read-only\n", headers={"Allow": "GET, HEAD"})
+        )
 
     def log_message(self, *_: Any) -> None:
         """Log nothing, because standard error is reserved for messages to the user."""
@@ -205,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         return self.rfile.read(int(length))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         length = len(answer.body) if isinstance(answer.body, bytes) else answer.length
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)

@@ -13,7 +13,7 @@ import zarr
 
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.keeping import Keeper, parse_colors
-from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
+from ozx.desktop.viewer.loopback import Request, Response, json_answer, refusal
 from ozx.desktop.viewer.pages import Gate, Presence, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.errors import FormatError, UsageError
@@ -21,7 +21,7 @@ from ozx.store.live.group import LiveGroup
 
 # Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
-_NO_POST = Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this is read-only\n", headers={"Allow": "GET, HEAD"})
+_NO_POST = Response(HTTPStatus.METHOD_NOT_ALLOWED, b"this is read-only\n", headers={"Allow": "GET, HEAD"})
 _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
@@ -47,18 +47,18 @@ class PageServer:
         if self._live is not None and not described["plate"]:
             self.pictures.image(described["images"][0]["path"])
 
-    def respond(self, request: Request) -> Answer:
+    def respond(self, request: Request) -> Response:
         """Return the response to a request; 404 without the token."""
         return self.gate.answer(request, self._respond)
 
-    def _respond(self, name: str, request: Request) -> Answer:
+    def _respond(self, name: str, request: Request) -> Response:
         if request.method == "POST":
             return self._keep(request) if name == "api/keep" else _NO_POST
         if name.startswith("api/"):
             return self._api(name.removeprefix("api/"), request)
         return page_file(__package__, name)
 
-    def _api(self, name: str, request: Request) -> Answer:
+    def _api(self, name: str, request: Request) -> Response:
         if name == "alive":
             return self.presence.answer(request)
         if name == "growth":
@@ -76,14 +76,14 @@ class PageServer:
         etag = self._etag
         kept = {"ETag": etag, "Cache-Control": "private, no-cache"}
         if request.headers.get("if-none-match") == etag:
-            return Answer(HTTPStatus.NOT_MODIFIED, headers=kept)
+            return Response(HTTPStatus.NOT_MODIFIED, headers=kept)
         answer = makers[name](request)
         return replace(answer, headers=kept) if answer.status == HTTPStatus.OK else answer
 
-    def _file(self, _: Request) -> Answer:
+    def _file(self, _: Request) -> Response:
         return json_answer({**describe_file(self.pictures, self.name), "live": self._live is not None})
 
-    def _grown(self) -> Answer:
+    def _grown(self) -> Response:
         """Refresh a growing file; return the file's state, and the number of refreshes that found new data."""
         if self._live is None:
             return refusal(HTTPStatus.NOT_FOUND, "this file does not grow")
@@ -95,33 +95,33 @@ class PageServer:
             state = self._live.state
         return json_answer({"growth": self._growth, "state": state})
 
-    def _description(self, request: Request) -> Answer:
+    def _description(self, request: Request) -> Response:
         picture = self._picture(request.query)
         can_keep = self._keeper is not None and self._keeper.can_keep(self.pictures, picture)
         return json_answer({**describe_picture(picture), "can_keep": can_keep})
 
-    def _tile(self, request: Request) -> Answer:
+    def _tile(self, request: Request) -> Response:
         query = request.query
         place = [_number(query, key) for key in ("level", "row", "column", "channel")]
         planes = _numbers(query, "planes")
 
-        def tile(picture: Picture) -> Answer:
+        def tile(picture: Picture) -> Response:
             samples = picture.tile(place[0], place[1], place[2], place[3], planes)
-            return Answer(HTTPStatus.OK, samples.tobytes(), "application/octet-stream")
+            return Response(HTTPStatus.OK, samples.tobytes(), "application/octet-stream")
 
         return self._pixels(request, tile)
 
-    def _contrast(self, request: Request) -> Answer:
+    def _contrast(self, request: Request) -> Response:
         query = request.query
         channel, planes, part = _number(query, "channel"), _numbers(query, "planes"), _part(query)
 
-        def contrast(picture: Picture) -> Answer:
+        def contrast(picture: Picture) -> Response:
             window = picture.contrast(channel, planes, part)
             return json_answer({"start": window.start, "end": window.end})
 
         return self._pixels(request, contrast)
 
-    def _histogram(self, request: Request) -> Answer:
+    def _histogram(self, request: Request) -> Response:
         query = request.query
         channel, planes, part = _number(query, "channel"), _numbers(query, "planes"), _part(query)
         ends = _real(query, "low"), _real(query, "high")
@@ -129,12 +129,12 @@ class PageServer:
             request, lambda picture: json_answer({"counts": picture.histogram(channel, planes, ends, part)})
         )
 
-    def _values(self, request: Request) -> Answer:
+    def _values(self, request: Request) -> Response:
         query = request.query
         place = _number(query, "y"), _number(query, "x")
         channels, planes = _numbers(query, "channels"), _numbers(query, "planes")
 
-        def values(picture: Picture) -> Answer:
+        def values(picture: Picture) -> Response:
             found = picture.values(*place, channels, planes)
             answer: dict[str, Any] = {"values": [_plain(value) for value in found]}
             if picture.view.is_label:
@@ -143,7 +143,7 @@ class PageServer:
 
         return self._pixels(request, values)
 
-    def _pixels(self, request: Request, work: Callable[[Picture], Answer]) -> Answer:
+    def _pixels(self, request: Request, work: Callable[[Picture], Response]) -> Response:
         """Wait for the turn of a request, then return the response that `work` makes from the requested picture."""
         with self._turns:
             if request.is_gone(0):  # out of view before its turn
@@ -159,7 +159,7 @@ class PageServer:
                         raise
             return work(self._picture(request.query))
 
-    def _keep(self, request: Request) -> Answer:
+    def _keep(self, request: Request) -> Response:
         """Write the colours chosen in the page into the file."""
         if not _is_from_page(request):
             return refusal(HTTPStatus.FORBIDDEN, "only the viewer page may write to the file")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from importlib import resources
 
-from ozx.desktop.viewer.loopback import Answer, Request, refusal
+from ozx.desktop.viewer.loopback import Request, Response, refusal
 
 # Serve the files of a page from the folder ``page`` of a package.
 
@@ -36,7 +36,7 @@ _SAFE = {
 }
 
 
-def page_file(package: str, name: str) -> Answer:
+def page_file(package: str, name: str) -> Response:
     """Return the response with a file of the folder ``page`` of a package; 404 if there is no such file."""
     name = name or "index.html"
     folder = resources.files(package) / "page"
@@ -44,7 +44,7 @@ def page_file(package: str, name: str) -> Answer:
     kind = _TYPES.get(name[name.rfind(".") :])
     if name not in names or kind is None:
         return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
-    return Answer(HTTPStatus.OK, (folder / name).read_bytes(), kind, {"Cache-Control": "no-cache"})
+    return Response(HTTPStatus.OK, (folder / name).read_bytes(), kind, {"Cache-Control": "no-cache"})
 
 
 # Protect a server: the path of every request must contain a secret token.
@@ -65,7 +65,7 @@ class Gate:
         #: Path that leads to the page, once.
         self.start_path = f"/{self._once[0]}/"
 
-    def enter(self, request: Request) -> str | Answer:
+    def enter(self, request: Request) -> str | Response:
         """Return the path after the token; return a 404 response if the token is missing or wrong."""
         given, slash, rest = request.path.removeprefix("/").partition("/")
         if _is_same(given, self._token):
@@ -82,17 +82,17 @@ class Gate:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
         return self._lead_on()
 
-    def answer(self, request: Request, respond: Callable[[str, Request], Answer]) -> Answer:
+    def answer(self, request: Request, respond: Callable[[str, Request], Response]) -> Response:
         """Return the response of `respond` to the path after the token, with the headers of all pages; else 404."""
         rest = self.enter(request)
-        if isinstance(rest, Answer):
+        if isinstance(rest, Response):
             return rest
         answer = respond(rest, request)
         return replace(answer, headers={**answer.headers, **_SAFE})
 
-    def _lead_on(self) -> Answer:
+    def _lead_on(self) -> Response:
         headers = {"Location": self.page_path, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-        return Answer(HTTPStatus.FOUND, headers=headers)
+        return Response(HTTPStatus.FOUND, headers=headers)
 
 
 def _is_same(given: str, token: str) -> bool:
@@ -125,9 +125,9 @@ class Presence:
         finally:
             self._count(-1)
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Response:
         """Return the response that a page keeps open: an endless event stream that contains only comments."""
-        return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
+        return Response(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
     def wait_until_gone(self, *, grace: float, patience: float, check: Callable[[], None] = lambda: None) -> bool:
         """Wait until all pages are closed; return False if no page was opened within `patience` seconds.

@@ -36,7 +36,7 @@ class Transcoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class StoredBlock:
     """A block of pixels that is transcoded in one task."""
 
     box: tuple[slice, ...]  # the region of the pixels
@@ -74,7 +74,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     return Transcoding(open_codec(old, path), open_codec(plain, path), names, is_checked=not is_exact(plain))
 
 
-def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
+def transcode_block(transcoding: Transcoding, block: StoredBlock) -> list[tuple[Lengths, bytes]]:
     """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
     Raise `InexactError` if a chunk does not decode to its pixels.
@@ -105,7 +105,7 @@ def _is_kept(codec: PixelCodec, encoded: list[bytes | None], pieces: list[NDArra
     )
 
 
-def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
+def _decode(transcoding: Transcoding, block: StoredBlock) -> NDArray[Any]:
     """Return the pixels of a block; raise `UndecodableError` if a chunk cannot be decoded."""
     codec = transcoding.old
     values = np.empty([part.stop - part.start for part in block.box], codec.dtype)
@@ -125,7 +125,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     return values
 
 
-def _by_shape(block: Block) -> Iterable[tuple[Lengths, list[Lengths]]]:
+def _by_shape(block: StoredBlock) -> Iterable[tuple[Lengths, list[Lengths]]]:
     """Return the coordinates of a block's stored chunks by their lengths, which a rectilinear grid has several of."""
     found: dict[Lengths, list[Lengths]] = {}
     for place in block.chunks:
@@ -134,11 +134,11 @@ def _by_shape(block: Block) -> Iterable[tuple[Lengths, list[Lengths]]]:
     return found.items()
 
 
-def _pixels(block: Block, place: Lengths) -> tuple[slice, ...]:
+def _pixels(block: StoredBlock, place: Lengths) -> tuple[slice, ...]:
     return tuple(span[at] for span, at in zip(block.spans, place, strict=True))
 
 
-def _iter_new_chunks(lengths: Lengths, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
+def _iter_new_chunks(lengths: Lengths, block: StoredBlock) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
     """Yield the coordinates of each new chunk of a block, and the chunk's slices in the block."""
     ranges = [
         range(box.start // length, -(-box.stop // length)) for box, length in zip(block.box, lengths, strict=True)

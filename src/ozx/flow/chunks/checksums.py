@@ -10,6 +10,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.archive.positional_reading import MOST_IN_RUN
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
@@ -19,8 +20,7 @@ from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.layout import ArrayLayout
 
 # Adjacent chunks of a shard are read by one call, if they take at most 256 KiB, so that they stay in the processor's
-# cache. POSIX systems read into at most 1,024 buffers by one call; each chunk and each checksum has one.
-_MOST_IN_RUN = 512
+# cache.
 _LONGEST_RUN = 256 << 10
 
 
@@ -48,12 +48,12 @@ class ChecksummedChunks(InnerChunks):
             offset, end = 0, part.length
             while offset < end:
                 stop, size = first + 1, lengths[first]
-                while offset + size < end and stop - first < _MOST_IN_RUN and size + lengths[stop] <= _LONGEST_RUN:
+                while offset + size < end and stop - first < MOST_IN_RUN and size + lengths[stop] <= _LONGEST_RUN:
                     size += lengths[stop]
                     stop += 1
                 stored = part if size == end else cast("Span", part).span(offset, size)  # shards have spans
                 length = size + (stop - first) * change
-                yield _Run(stored, rows, first, stop, known.setdefault(length, length))
+                yield _ChecksummedRun(stored, rows, first, stop, known.setdefault(length, length))
                 first, offset = stop, offset + size
 
     def damaged(self, number: int, found: str) -> FormatError:
@@ -74,7 +74,7 @@ class _Rows(NamedTuple):
     numbers: NDArray[np.int64]  # for messages
 
 
-class _Run(NamedTuple):
+class _ChecksummedRun(NamedTuple):
     """Adjacent chunks whose checksums are added, or compared and removed; tuples, as there may be millions of runs."""
 
     stored: Part
@@ -110,7 +110,9 @@ class _Run(NamedTuple):
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this value into ``views[first]``, with single chunks that follow it; see `ArchivedPart.read_run`."""
-        runs = takewhile(lambda run: run.stop - run.first == 1 and run.is_added, iter_single(_Run, values, first))
+        runs = takewhile(
+            lambda run: run.stop - run.first == 1 and run.is_added, iter_single(_ChecksummedRun, values, first)
+        )
         stored = [(run.stored,) for run in runs]
         own = views[first : first + max(1, len(stored))]
         if stored:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.stored_chunks import StoredChunks, distinct, places_of
 from ozx.flow.entry import Part, Span, read_part
-from ozx.hierarchy.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, parse_index
+from ozx.hierarchy.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, read_index
 
 _CACHED_BYTES = 32 << 20
 
@@ -132,11 +132,11 @@ class InnerChunks:
 def _read_index(shard: Span, levels: tuple[ShardLevel, ...], where: str) -> ShardIndex:
     """Read the index of the innermost chunks of a shard; the index has the shape of the grid of these chunks."""
     level, *deeper = levels
-    chunks = math.prod(level.chunks_per_shard)
-    size, offset = level.index.size(chunks), level.index.offset(chunks, shard.length)
-    # The size is checked before reading; `parse_index` reports the fault.
-    data = read_part(shard.span(offset, size)) if offset >= 0 else b""
-    index = parse_index(data, level.chunks_per_shard, shard.length, where, level.index)
+
+    def read(offset: int, length: int) -> bytes:
+        return read_part(shard.span(offset, length))
+
+    index = read_index(read, shard.length, level.chunks_per_shard, where, level.index)
     if not deeper:
         return index
     below = tuple(math.prod(column) for column in zip(*(deep.chunks_per_shard for deep in deeper), strict=True))

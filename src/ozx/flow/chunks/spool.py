@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
+from typing import IO
 
-from ozx.flow.entry import BytesPart, Part
+from ozx.archive.positional_reading import READ, divided
+from ozx.flow.entry import BytesPart, LazyPart, Part
 
 _IN_MEMORY = 128 << 20
-_BLOCK = 1 << 20
 
 
 class Spool:
@@ -21,47 +22,31 @@ class Spool:
 
     def __init__(self) -> None:
         self._room = _IN_MEMORY
-        self._file: _SpoolFile | None = None
+        self._lock = threading.Lock()
+        self._file: IO[bytes] | None = None
+        self._size = 0  # of the file
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def add(self, data: bytes) -> Part:
         """Add a value to the buffer; return a `Part` to read the value later."""
         if len(data) <= self._room:
             self._room -= len(data)
             return BytesPart(data)
-        if self._file is None:
-            self._file = _SpoolFile()
-        return self._file.add(data)
-
-
-class _SpoolFile:
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
-        self._size = 0
-
-    def __del__(self) -> None:
-        self._file.close()
-
-    def add(self, data: bytes) -> Part:
         with self._lock:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
             self._file.seek(self._size)
             self._file.write(data)
-            part = _SpooledPart(self, self._size, len(data))
+            part = LazyPart(len(data), partial(self._iter_blocks, self._file, self._size, len(data)))
             self._size += len(data)
             return part
 
-    def read(self, offset: int, length: int) -> bytes:
-        with self._lock:
-            self._file.seek(offset)
-            return self._file.read(length)
-
-
-@dataclass(frozen=True, slots=True)
-class _SpooledPart:
-    file: _SpoolFile
-    offset: int
-    length: int
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        for done in range(0, self.length, _BLOCK):
-            yield self.file.read(self.offset + done, min(_BLOCK, self.length - done))
+    def _iter_blocks(self, file: IO[bytes], offset: int, length: int) -> Iterator[bytes]:
+        for start, count in divided(offset, length, READ):
+            with self._lock:
+                file.seek(start)
+                block = file.read(count)
+            yield block

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import filterfalse, groupby
 from typing import Protocol
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError
-from ozx.flow.entry import Part, read_part
-from ozx.flow.read_ahead import Place, place_of
+from ozx.flow.entry import LazyPart, Part, read_part
+from ozx.flow.read_ahead import place_of
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.keys import is_metadata_key, paths_above
 from ozx.hierarchy.zarr.layout import ArrayLayout
@@ -86,34 +86,29 @@ class GzipChunks:
     def parts(self, numbers: Sequence[int]) -> list[Part]:
         """Return the values with these numbers; each value is converted to gzip when it is read."""
         parts = self.stored.parts(numbers)
-        return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
+        return [_reframed(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _ReframedPart:
-    key: str
-    part: Part
+def _reframed(key: str, part: Part) -> Part:
+    """Return a zlib stream as gzip, converted when it is read."""
+    # An empty chunk is corrupt; it stays empty, so that the fault is noticed.
+    length = part.length and part.length + _LONGER
+    place = partial(place_of, part, partial(_reframed, key))
+    return LazyPart(length, partial(_iter_reframed, key, part, length), place)
 
-    @property
-    def length(self) -> int:
-        # An empty chunk is corrupt; it stays empty, so that the fault is noticed.
-        return self.part.length and self.part.length + _LONGER
 
-    def iter_blocks(self) -> Iterator[bytes]:
-        try:
-            data = zlib_to_gzip(read_part(self.part))
-        except FormatError as error:
-            raise FormatError(f"{self.key}: {error.message}", rule=error.rule, hint=error.hint) from None
-        if len(data) != self.length:
-            raise FormatError(
-                f"{self.key}: expected one zlib stream; found {self.length - len(data):,} bytes after its end",
-                rule="zarr/chunk-data",
-                hint="Repack with --codec, which decodes the chunks.",
-            )
-        yield data
-
-    def place(self) -> Place | None:
-        return place_of(self.part, lambda part: replace(self, part=part))
+def _iter_reframed(key: str, part: Part, length: int) -> Iterator[bytes]:
+    try:
+        data = zlib_to_gzip(read_part(part))
+    except FormatError as error:
+        raise FormatError(f"{key}: {error.message}", rule=error.rule, hint=error.hint) from None
+    if len(data) != length:
+        raise FormatError(
+            f"{key}: expected one zlib stream; found {length - len(data):,} bytes after its end",
+            rule="zarr/chunk-data",
+            hint="Repack with --codec, which decodes the chunks.",
+        )
+    yield data
 
 
 @dataclass(slots=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +20,8 @@ from ozx.codecs.bounded_filters import largest_stored
 from ozx.codecs.pixel_codec import readable_document
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks.block_transcoding import (
-    Block,
     InexactError,
+    StoredBlock,
     Transcoding,
     UndecodableError,
     open_transcoding,
@@ -33,12 +32,12 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
-from ozx.flow.workers import Workers
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
+from ozx.threads import Workers, in_order
 
 Lengths = tuple[int, ...]
 _Chunks = list[tuple[Lengths, bytes]]
@@ -139,21 +138,12 @@ class _Transcoder:
 
         At most `most` tasks run at the same time.
         """
-        pending: deque[tuple[int, Future[_Chunks]]] = deque()
+        submitted = (
+            (number, executor.submit(transcode_block, self._transcoding, block))
+            for number, block in self._iter_blocks()
+        )
         try:
-            for number, block in self._iter_blocks():
-                if len(pending) == most:
-                    yield self._wait(*pending.popleft())
-                pending.append((number, executor.submit(transcode_block, self._transcoding, block)))
-            while pending:
-                yield self._wait(*pending.popleft())
-        finally:
-            for _, future in pending:
-                future.cancel()
-
-    def _wait(self, number: int, future: Future[_Chunks]) -> tuple[int, _Chunks]:
-        try:
-            return number, future.result()
+            yield from in_order(submitted, most)
         except UndecodableError as error:
             place, reason = error.args
             raise self._undecodable(place, reason) from None
@@ -167,7 +157,7 @@ class _Transcoder:
                 else "Choose another codec to replace this chain.",
             ) from None
 
-    def _iter_blocks(self) -> Iterator[tuple[int, Block]]:
+    def _iter_blocks(self) -> Iterator[tuple[int, StoredBlock]]:
         for number in self._ordered_groups():
             for box in self._plan.iter_blocks(*places_of([number], self._plan.group_grid)):
                 block = self._read(box)
@@ -191,7 +181,7 @@ class _Transcoder:
             numbers = [numbers[row] for row in order]
         return numbers
 
-    def _read(self, box: tuple[slice, ...]) -> Block | None:
+    def _read(self, box: tuple[slice, ...]) -> StoredBlock | None:
         """Return a block with its stored chunks; None if the block has no stored chunk."""
         old = self._old
         spans = tuple(old.spans(dimension, part.start, part.stop) for dimension, part in enumerate(box))
@@ -207,7 +197,7 @@ class _Transcoder:
             if most is not None and part.length > most:
                 raise self._undecodable(places[row], f"expected a chunk of up to {most:,} bytes; found {part.length:,}")
         chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
-        return Block(box, spans, chunks, tuple(place for place in places if place not in chunks))
+        return StoredBlock(box, spans, chunks, tuple(place for place in places if place not in chunks))
 
     def _undecodable(self, place: Lengths, reason: str) -> FormatError:
         old = self._old

@@ -12,7 +12,6 @@ from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
 from ozx.flow.sources.source import Source, StoredValues
-from ozx.flow.workers import Workers
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import (
     METADATA,
@@ -39,6 +38,7 @@ from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 from ozx.hierarchy.zarr.rectilinear import parse_edges, regular_document
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
+from ozx.threads import Workers
 
 _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_to_gzip", "transcode": "transcoded"}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -149,14 +148,6 @@ _SHOWN = 5
 _ROOT_NAMES = (METADATA, *LEGACY_METADATA[:3])
 
 
-@dataclass
-class FoundRoot:
-    """The topmost folders with Zarr metadata, and the files outside of these folders."""
-
-    folders: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-
-
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
     """Return the path of the root: the node `asked`, or by default the node that contains all other nodes."""
     if asked:
@@ -190,9 +181,11 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
     )
 
 
-def find_root_folder(path: str) -> FoundRoot:
-    """Find the topmost nodes in a directory, down to a few folder levels."""
-    found, level, seen = FoundRoot(), [""], 0
+def find_root_folder(path: str) -> tuple[list[str], list[str]]:
+    """Return the topmost nodes in a directory, down to a few folder levels, and the files outside of these nodes."""
+    nodes: list[str] = []
+    files: list[str] = []
+    level, seen = [""], 0
     for _ in range(_DEPTH):
         following: list[str] = []
         for prefix in level:
@@ -204,25 +197,25 @@ def find_root_folder(path: str) -> FoundRoot:
                     rule="rfc9/root",
                     hint="Give the path of the root folder of the image, the plate or the series.",
                 )
-            following += _look(path, prefix, found)
+            names, folders = _names_in(os.path.join(path, prefix))
+            if any(name in names for name in _ROOT_NAMES):
+                nodes.append(prefix.removesuffix("/"))
+                continue
+            files += (prefix + name for name in names)
+            following += (f"{prefix}{name}/" for name in folders)
         level = following
-    found.files += level
-    return found
+    return nodes, files + level
 
 
-def _look(path: str, prefix: str, found: FoundRoot) -> list[str]:
-    """Record the files of a folder, or the folder itself if it is a node; return the sub-folders to search."""
+def _names_in(path: str) -> tuple[list[str], list[str]]:
+    """Return the names of a folder's files and sub-folders, each sorted."""
     files: list[str] = []
     folders: list[str] = []
-    with os.scandir(os.path.join(path, prefix)) as entries:
+    with os.scandir(path) as entries:
         for entry in entries:
             if not is_left_out(entry):
                 (folders if entry.is_dir() else files).append(entry.name)
-    if any(name in files for name in _ROOT_NAMES):
-        found.folders.append(prefix.removesuffix("/"))
-        return []
-    found.files += (prefix + name for name in sorted(files))
-    return [f"{prefix}{name}/" for name in sorted(folders)]
+    return sorted(files), sorted(folders)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -295,14 +288,14 @@ def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[
 
 
 def _open_directory(path: str) -> RepairedSource:
-    found = find_root_folder(path)
-    root = choose_root(found.folders, path, files=found.files)
+    nodes, outside = find_root_folder(path)
+    root = choose_root(nodes, path, files=outside)
     listing = list_directory(os.path.join(path, root) if root else path)
     source = DirectorySource(listing)
     litter = [name for name in listing.left_out if not name.endswith("/")]
-    repairs = [*litter_repairs(litter), *(_root_repairs(root, found.files) if root else ())]
+    repairs = [*litter_repairs(litter), *(_root_repairs(root, outside) if root else ())]
     zarr_format, changes, of_documents = _repair_metadata(source, listing.metadata, listing.legacy_keys)
-    left_out = [*listing.left_out, *found.files]
+    left_out = [*listing.left_out, *outside]
     return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], left_out)
 
 

@@ -17,6 +17,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.recovery.entries import Evidence, FoundEntry, LostEntry, Witnesses, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
+from ozx.flow.entry import Entry
 from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
 from ozx.hierarchy.json.reading import LongDocuments
 from ozx.hierarchy.keys import (
@@ -58,14 +59,6 @@ class LostChunk:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class RebuiltValue:
-    """A damaged value, rebuilt without its lost chunks."""
-
-    parts: tuple[tuple[int, int] | bytes, ...]  # spans of the archive, as offset and length, and new bytes
-    size: int
-
-
 @dataclass(slots=True)
 class Salvage:
     """The values to write in archive order, and the lost values."""
@@ -79,7 +72,7 @@ class Salvage:
     copied: list[str] = field(default_factory=list)  # keys of these copies
     lost: list[LostEntry] = field(default_factory=list)
     orphans: dict[str, int] = field(default_factory=dict)  # number of values left out, by array without metadata
-    rebuilt: dict[str, RebuiltValue] = field(default_factory=dict)  # values that lost a part, by key
+    rebuilt: dict[str, Entry] = field(default_factory=dict)  # damaged values without their lost chunks, by key
     lost_chunks: list[LostChunk] = field(default_factory=list)  # chunks of damaged values: lost, or kept without proof
     unproven: int = 0  # lost values left out because no checksum proves their chunks
     unconfirmed: int = 0  # keys that only one header confirms and the hierarchy does not determine

@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.byte_source import ByteSource, iter_exactly, read_exactly
 from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.codecs.bounded import ZSTD_MAGIC, decompress, zstd_content_size
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.repair.salvage import LostChunk, RebuiltValue, Salvage
+from ozx.flow.entry import BytesPart, Entry, LazyPart, Part
+from ozx.flow.repair.salvage import LostChunk, Salvage
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, parse_named
 from ozx.hierarchy.zarr.layout import (
@@ -26,8 +28,8 @@ from ozx.hierarchy.zarr.layout import (
     IndexFormat,
     ShardIndex,
     build_index,
-    parse_index,
     parse_layout,
+    read_index,
     with_checksum,
 )
 
@@ -59,8 +61,8 @@ def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = 
         if rebuilt is None:
             lost.append(entry)
             continue
-        value, chunks = rebuilt
-        found.rebuilt[entry.name] = value
+        parts, chunks = rebuilt
+        found.rebuilt[entry.name] = Entry(entry.name, tuple(parts))
         found.lost_chunks += chunks
         found.unconfirmed += entry.stored is not None and not entry.stored.is_named_twice
     found.lost = lost
@@ -86,31 +88,29 @@ def _rebuild(
     place: Lengths,
     *,
     keep_unproven: bool,
-) -> tuple[RebuiltValue, list[LostChunk]] | None:
+) -> tuple[list[Part], list[LostChunk]] | None:
     stored = entry.stored
     if layout is None or stored is None or len(place) != len(layout.shape):
         return None
-    work = _Shard(source, layout, path, entry.name, keep_unproven=keep_unproven)
-    piece = work.piece((stored.data_offset, stored.size), place, 0)
-    if piece is None:
+    work = _Rescue(source, layout, path, entry.name, keep_unproven=keep_unproven)
+    parts = work.parts((stored.data_offset, stored.size), place, 0)
+    if parts is None:
         found.unproven += any(chunk.reason == _NOT_PROVEN for chunk in work.lost)
         return None
-    if stored.has_one_checksum and work.is_bytewise and not work.lost and piece.size == stored.size:
+    if stored.has_one_checksum and work.is_bytewise and not work.lost and _length(parts) == stored.size:
         # Every byte is proven, but both headers contain a different CRC-32: these bytes belong to another value.
         return None
-    return RebuiltValue(tuple(piece.parts), piece.size), work.lost
+    return parts, work.lost
+
+
+def _length(parts: Sequence[Part]) -> int:
+    return sum(part.length for part in parts)
 
 
 @dataclass
-class _Piece:
-    """Bytes of a rebuilt value: spans of the source, and new bytes."""
+class _Rescue:
+    """The rescue of one damaged value: a chunk, or a shard with shards in it."""
 
-    parts: list[tuple[int, int] | bytes]
-    size: int
-
-
-@dataclass
-class _Shard:
     source: ByteSource
     layout: ArrayLayout
     path: str
@@ -119,7 +119,7 @@ class _Shard:
     lost: list[LostChunk] = field(default_factory=list)
     is_bytewise: bool = True
 
-    def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
+    def parts(self, span: tuple[int, int], place: Lengths, depth: int) -> list[Part] | None:
         """Return the rescued bytes of a shard or chunk; None if no chunk is left.
 
         `depth` is the number of shards around `span`; if it equals the number of shard levels, `span` is a chunk.
@@ -133,45 +133,48 @@ class _Shard:
         offsets, lengths = index.offsets.ravel().tolist(), index.lengths.ravel().tolist()
         size = level.index.size(len(lengths))
         at = size if level.index.location == "start" else 0
-        parts: list[tuple[int, int] | bytes] = []
+        parts: list[Part] = []
         new = ShardIndex(np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64))
         for number in sorted((n for n, length in enumerate(lengths) if length), key=offsets.__getitem__):
             inside = np.unravel_index(number, level.chunks_per_shard)
             inner = tuple(
                 outer * per + int(part) for outer, per, part in zip(place, level.chunks_per_shard, inside, strict=True)
             )
-            found = self.piece((span[0] + offsets[number], lengths[number]), inner, depth + 1)
+            found = self.parts((span[0] + offsets[number], lengths[number]), inner, depth + 1)
             if found is None:
                 if depth + 1 < len(self.layout.levels):
                     self._lose(inner, depth + 1, "the index of its shard is damaged", is_kept=False)
                 continue
-            new.offsets[number], new.lengths[number] = at, found.size
-            parts += found.parts
-            at += found.size
+            new.offsets[number], new.lengths[number] = at, _length(found)
+            parts += found
+            at += _length(found)
         if not parts:
             return None
-        index_bytes = build_index(new.offsets, new.lengths, level.index)
-        parts = [index_bytes, *parts] if level.index.location == "start" else [*parts, index_bytes]
-        return _Piece(parts, at + (0 if level.index.location == "start" else size))
+        new_index = BytesPart(build_index(new.offsets, new.lengths, level.index))
+        return [new_index, *parts] if level.index.location == "start" else [*parts, new_index]
 
-    def _chunk(self, span: tuple[int, int], place: Lengths) -> _Piece | None:
+    def _chunk(self, span: tuple[int, int], place: Lengths) -> list[Part] | None:
         proof = prove_chunk(read_exactly(self.source, *span, f"a chunk of {self.key!r}"), self.layout)
         self.is_bytewise = self.is_bytewise and proof == "bytes"
+        parts: list[Part] = [LazyPart(span[1], partial(iter_exactly, self.source, *span, "a chunk"))]
         if proof in ("bytes", "content"):
-            return _Piece([span], span[1])
+            return parts
         reason = _WRONG if proof == "wrong" else _NOT_PROVEN
         self._lose(place, len(self.layout.levels), reason, is_kept=self.keep_unproven)
-        return _Piece([span], span[1]) if self.keep_unproven else None
+        return parts if self.keep_unproven else None
 
     def _index(self, span: tuple[int, int], grid: Lengths, form: IndexFormat) -> ShardIndex | None:
         """Return a shard's index; None if it is damaged, or has no checksum while `keep_unproven` is false."""
-        count, (start, size) = math.prod(grid), span
-        if form.size(count) > size or not (form.has_checksum or self.keep_unproven):
+        start, size = span
+        if form.size(math.prod(grid)) > size or not (form.has_checksum or self.keep_unproven):
             return None
         self.is_bytewise = self.is_bytewise and form.has_checksum
-        data = read_exactly(self.source, start + form.offset(count, size), form.size(count), "the index of a shard")
+
+        def read(offset: int, length: int) -> bytes:
+            return read_exactly(self.source, start + offset, length, "the index of a shard")
+
         try:
-            return parse_index(data, grid, size, self.key, form)
+            return read_index(read, size, grid, self.key, form)
         except FormatError:
             return None
 

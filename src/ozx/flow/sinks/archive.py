@@ -11,8 +11,8 @@ from ozx.flow.entry import BytesPart, Entry, read_part
 from ozx.flow.plan import Plan
 from ozx.flow.sinks import fast_assembling, fast_packing
 from ozx.flow.sinks.manifest import Manifest
-from ozx.flow.workers import Workers
 from ozx.progress import Progress
+from ozx.threads import Workers
 
 if TYPE_CHECKING:
     from ozx.archive.remote.upload import Upload

@@ -11,8 +11,8 @@ from ozx.errors import FormatError, ResourceError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sources.listing import DEEPEST
-from ozx.flow.workers import Workers
 from ozx.progress import Progress
+from ozx.threads import Workers
 
 _HINT = "Open the file without unpacking (ozx.open), or unpack it on another system or disk."
 

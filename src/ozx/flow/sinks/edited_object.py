@@ -13,7 +13,7 @@ from ozx.archive.remote.replacement import (
     LOOKS,
     Cost,
     OldObject,
-    Part,
+    UploadedPart,
     look_at,
     plan_parts,
     predict_cost,
@@ -31,7 +31,7 @@ class PlannedReplacement:
 
     source: RemoteSource
     old: OldObject
-    parts: list[Part]
+    parts: list[UploadedPart]
     cost: Cost
 
     @property

@@ -11,9 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -21,10 +19,10 @@ from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
-from ozx.errors import FormatError
-from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_values
-from ozx.flow.workers import default_jobs
+from ozx.flow.entry import Entry, Part, read_values
+from ozx.marks import other_length
 from ozx.progress import Progress
+from ozx.threads import in_order, working
 
 _CAPACITY = 1 << 20
 _PIECE = 8 << 20
@@ -39,13 +37,15 @@ def is_available() -> bool:
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress, jobs: int | None = None) -> None:
     """Write `entries` to `writer` in order; raise the same errors as `archive.write_entries`."""
-    assembly = _Assembly(writer, progress, default_jobs() if jobs is None else jobs)
-    try:
-        for entry in entries:
-            assembly.add(entry)
-        writer.skip_to(assembly.finish())
-    finally:
-        assembly.stop()
+    assembly = _Assembly(writer, progress)
+    with working(jobs) as workers:
+        try:
+            submitted = ((piece, workers.executor.submit(assembly.write, piece)) for piece in assembly.pieces(entries))
+            for piece, checksums in in_order(submitted, workers.jobs * _WAITING):
+                assembly.register(piece, checksums)
+        finally:
+            assembly.stop()
+    writer.skip_to(assembly.end)
 
 
 @dataclass(slots=True)
@@ -84,63 +84,40 @@ class _Piece:
 class _Assembly:
     """Writer of an archive by several threads.
 
-    It assigns the offset of each entry and lets a thread write the entry; then it collects the checksums in file order.
+    It assigns the offset of each entry; threads write the entries; then it collects the checksums in file order.
     """
 
-    def __init__(self, writer: ArchiveWriter, progress: Progress, jobs: int) -> None:
+    def __init__(self, writer: ArchiveWriter, progress: Progress) -> None:
         self._writer = writer
         self._progress = progress
-        self._offset = writer.flush()
-        self._small = _Piece(self._offset)
-        self._pool = ThreadPoolExecutor(jobs, "ozx-assemble")
-        self._most_waiting = jobs * _WAITING
-        self._waiting: deque[tuple[_Piece, Future[list[int]]]] = deque()
+        self.end = writer.flush()  # the offset after the last byte
         self._buffers = threading.local()
         self._is_stopped = False
         self._checksum = 0  # of the large entry being collected
 
-    def add(self, entry: Entry) -> None:
-        """Assign an offset to an entry, and queue it."""
-        raw_name, flags = encode_name(entry.key)
-        placed = _Placed(raw_name, flags, entry.size, self._offset, entry.parts)
-        self._offset = placed.end
-        if placed.end - placed.offset <= _CAPACITY:
-            self._small.entries.append(placed)
-            self._small.size += placed.end - placed.offset
-            if self._small.size >= _PIECE:
-                self._flush_small()
-            return
-        self._flush_small()
-        self._small.offset = placed.end
-        for piece in _divide(placed):
-            self._submit(piece)
+    def pieces(self, entries: Iterable[Entry]) -> Iterator[_Piece]:
+        """Assign an offset to each entry, and yield the tasks that write them."""
+        small = _Piece(self.end)
+        for entry in entries:
+            raw_name, flags = encode_name(entry.key)
+            placed = _Placed(raw_name, flags, entry.size, self.end, entry.parts)
+            self.end = placed.end
+            if placed.end - placed.offset <= _CAPACITY:
+                small.entries.append(placed)
+                small.size += placed.end - placed.offset
+                if small.size >= _PIECE:
+                    yield small
+                    small = _Piece(self.end)
+                continue
+            if small.entries:
+                yield small
+            yield from _divide(placed)
+            small = _Piece(self.end)
+        if small.entries:
+            yield small
 
-    def finish(self) -> int:
-        """Wait until everything is written; return the offset after the last byte."""
-        self._flush_small()
-        while self._waiting:
-            self._collect()
-        return self._offset
-
-    def stop(self) -> None:
-        """Stop the threads, also after an error; each thread stops at its next buffer."""
-        self._is_stopped = True
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def _flush_small(self) -> None:
-        if self._small.entries:
-            self._submit(self._small)
-        self._small = _Piece(self._offset)
-
-    def _submit(self, piece: _Piece) -> None:
-        while len(self._waiting) >= self._most_waiting:
-            self._collect()
-        self._waiting.append((piece, self._pool.submit(self._work, piece)))
-
-    def _collect(self) -> None:
-        """Wait for the oldest task and store its checksums; raise the error of this task, if any."""
-        piece, future = self._waiting.popleft()
-        checksums = future.result()
+    def register(self, piece: _Piece, checksums: list[int]) -> None:
+        """Add the entries that a task has completed to the central directory; write the header of a large entry."""
         if not piece.parts:
             for placed, checksum in zip(piece.entries, checksums, strict=True):
                 self._register(placed, checksum)
@@ -152,10 +129,14 @@ class _Assembly:
             self._register(placed, self._checksum)
             self._checksum = 0
 
+    def stop(self) -> None:
+        """Let each thread stop at its next buffer, after an error."""
+        self._is_stopped = True
+
     def _register(self, placed: _Placed, checksum: int) -> None:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
 
-    def _work(self, piece: _Piece) -> list[int]:
+    def write(self, piece: _Piece) -> list[int]:
         """Run a task in a thread.
 
         Return the CRC-32 of each entry of the task, or of the parts of one large entry.
@@ -239,11 +220,7 @@ class _Filler:
             checksum = crc32(block, checksum)
             self._write(memoryview(block))
         if self._offset != end:
-            raise FormatError(
-                f"expected a value of {part.length:,} bytes, got {part.length + self._offset - end:,}",
-                rule="zip/changed",
-                hint=CHANGED_HINT,
-            )
+            raise other_length(part.length, part.length + self._offset - end)
         return checksum
 
     def _write(self, data: memoryview) -> None:

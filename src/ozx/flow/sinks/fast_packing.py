@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
 from queue import Empty, SimpleQueue
 
 from ozx.archive.crc32 import crc32
@@ -20,10 +19,10 @@ from ozx.archive.positional_writing import write_all_at
 from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import name_error
-from ozx.flow.entry import FileSpan, changed, not_regular
+from ozx.flow.entry import FileSpan
 from ozx.flow.sinks.manifest import Manifest, ManifestValue
 from ozx.flow.sources.directory import check_not_embedded
-from ozx.flow.sources.listing import Folder
+from ozx.marks import changed, mark_of, regular_mark
 from ozx.progress import Progress
 
 _CAPACITY = 1 << 20
@@ -41,13 +40,17 @@ def is_available() -> bool:
 
 
 def write_files(
-    writer: ArchiveWriter, root: str, folders: Iterable[Folder], progress: Progress, manifest: Manifest | None = None
+    writer: ArchiveWriter,
+    root: str,
+    folders: Mapping[str, list[str]],
+    progress: Progress,
+    manifest: Manifest | None = None,
 ) -> None:
     """Write the files of `folders` in `root` to `writer`; raise the same errors as `archive.write_entries`."""
     packer = _Packer(writer, progress, manifest)
     try:
-        for folder in folders:
-            packer.add_folder(folder.prefix, folder.names, f"{root}/{folder.prefix}")
+        for prefix, names in folders.items():
+            packer.add_folder(prefix, names, f"{root}/{prefix}")
         writer.skip_to(packer.finish())
     finally:
         packer.stop()
@@ -60,7 +63,7 @@ def _spare_buffer() -> bytearray:
         return bytearray(_CAPACITY)
 
 
-class _Background:
+class _BackgroundWriter:
     """The thread that writes buffers; `take` raises the error that stopped its writing, if any."""
 
     def __init__(self, descriptor: int) -> None:
@@ -119,7 +122,7 @@ class _Packer:
         self._directory = writer.directory
         self._progress = progress
         self._offset = writer.flush()
-        self._background = _Background(writer.descriptor)
+        self._background = _BackgroundWriter(writer.descriptor)
         self._buffer = self._background.take()
         self._view = memoryview(self._buffer)
         self._position = 0
@@ -133,8 +136,8 @@ class _Packer:
             flags = 0 if raw_name.isascii() else FLAG_UTF8
             descriptor = os.open(path + name, READ_FLAGS)
             try:
-                before = os.fstat(descriptor)
-                size = before.st_size
+                mark = mark_of(os.fstat(descriptor))
+                size = mark[0]
                 start = self._position + LOCAL_OVERHEAD + len(raw_name)
                 if start + size >= _CAPACITY:
                     self._flush()
@@ -153,12 +156,11 @@ class _Packer:
                     count, checksum, is_suspect = self._stream(descriptor, raw_name, flags, size)
                     digest = self._digest
                 after = os.fstat(descriptor)
-                if count != size or after.st_size != size or after.st_mtime_ns != before.st_mtime_ns:
+                if count != size or mark_of(after) != mark:
                     raise changed(path + name)
-                if not stat.S_ISREG(after.st_mode):
-                    raise not_regular(path + name)
+                regular_mark(after, path + name)
                 if is_suspect:
-                    check_not_embedded(FileSpan(path + name, 0, size, (size, after.st_mtime_ns)))
+                    check_not_embedded(FileSpan(path + name, 0, size, mark))
             except OSError as error:
                 if error is not self._background.failure:
                     name_error(error, path + name)
@@ -166,7 +168,7 @@ class _Packer:
             finally:
                 os.close(descriptor)
             if self._manifest is not None and digest is not None:
-                value = ManifestValue(size, digest.hexdigest(), after.st_mtime_ns)
+                value = ManifestValue(size, digest.hexdigest(), mark[1])
                 self._manifest.values[prefix + name] = value
             add_header(raw_name, flags, checksum, size, header_offset)
 

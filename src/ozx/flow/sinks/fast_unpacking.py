@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,9 @@ from ozx.errors import FormatError
 from ozx.flow.sinks import two_processes
 from ozx.flow.sinks.directory import write_entries
 from ozx.flow.sources.archive import iter_entries
+from ozx.marks import shrank
 from ozx.progress import Progress
+from ozx.threads import working
 
 _SPAN = 512 << 10
 _PIECE = 8 << 20
@@ -130,7 +131,7 @@ def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int
 def _write_large(reader: ArchiveReader, order: list[int], target: str, progress: Progress) -> None:
     if not order:
         return
-    with ThreadPoolExecutor(2, "ozx-unpack") as pool:
+    with working(2) as workers:
         for index in order:
             offset, size = reader.data_offset(index), int(reader.columns.compressed_sizes[index])
             descriptor = os.open(f"{target}/{reader.columns.name(index)}", _CREATE, 0o666)
@@ -141,7 +142,7 @@ def _write_large(reader: ArchiveReader, order: list[int], target: str, progress:
                     return _copy(reader, offset + piece, min(_PIECE, size - piece), descriptor, piece, progress)
 
                 checksum = 0
-                for piece, part in zip(pieces, pool.map(copy, pieces), strict=True):
+                for piece, part in zip(pieces, workers.executor.map(copy, pieces), strict=True):
                     checksum = crc32_combine(checksum, part, min(_PIECE, size - piece))
             finally:
                 os.close(descriptor)
@@ -157,7 +158,7 @@ def _copy(reader: ArchiveReader, offset: int, length: int, descriptor: int, targ
     while done < length:
         view = buffer[: min(_COPY, length - done)]
         if source.read_into_at(view, offset + done) != len(view):
-            raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
+            raise shrank(source.name)
         checksum = crc32(view, checksum)
         write_all_at(descriptor, view, target + done)
         done += len(view)

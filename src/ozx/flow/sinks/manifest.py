@@ -17,6 +17,7 @@ from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sources.location import Location
+from ozx.marks import modified
 
 #: The name of the manifest that previews of ozx wrote into an archive, as its last entry; it is still read.
 MANIFEST_KEY = "ozx-manifest.json"
@@ -45,7 +46,7 @@ class Manifest:
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
         """Yield the blocks of an entry; record the entry after its last block."""
         digest, size = hashlib.sha256(), 0
-        changed = os.stat(os.path.join(self.source, entry.key)).st_mtime_ns if is_copy else None
+        changed = modified(os.path.join(self.source, entry.key)) if is_copy else None
         for block in entry.iter_blocks():
             digest.update(block)
             size += len(block)

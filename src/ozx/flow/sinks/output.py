@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import absolute_path, check_target
 from ozx.flow.sources.location import Location
+from ozx.threads import map_ahead
 
 if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
     from ozx.archive.remote.upload import Upload
 
-_BLOCK = 8 << 20
 _REQUESTS = 16
 
 
@@ -97,7 +97,7 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
         open(path, "rb") as file,
         Upload(url, expected=os.fstat(file.fileno()).st_size, force=force, options=options) as upload,
     ):
-        while block := file.read(_BLOCK):
+        while block := file.read(COPY):
             upload.write_at(file.tell() - len(block), block)
 
 
@@ -129,9 +129,8 @@ def present_outputs(targets: Iterable[str]) -> frozenset[str]:
         (remote if Location(target).is_remote else local).append(target)
     found = {target for target in local if os.path.lexists(target)}
     if remote:
-        with ThreadPoolExecutor(_REQUESTS, "ozx-find") as threads:
-            there = threads.map(carrying_options(output_exists), remote)
-            found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
+        there = map_ahead(carrying_options(output_exists), remote, _REQUESTS)
+        found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
     return frozenset(found)
 
 

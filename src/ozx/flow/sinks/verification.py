@@ -18,8 +18,9 @@ from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
 from ozx.flow.sinks.output import opened_output
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.location import Location
-from ozx.flow.workers import Workers
+from ozx.marks import modified
 from ozx.progress import Progress
+from ozx.threads import Workers
 
 
 class CopyDiffersError(ResourceError):
@@ -109,7 +110,7 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
     for key, size, digest in hash_values(archive):
         path = os.path.join(source, key)
         is_copy = os.path.isfile(path) and os.path.getsize(path) == size
-        manifest.values[key] = ManifestValue(size, digest, os.stat(path).st_mtime_ns if is_copy else None)
+        manifest.values[key] = ManifestValue(size, digest, modified(path) if is_copy else None)
     return manifest
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
-from ozx.archive.byte_source import FileSource, Window, read_exactly
+from ozx.archive.byte_source import FileSource, MemorySource, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
-from ozx.archive.positional_reading import MOST_AT_ONCE
+from ozx.archive.positional_reading import MOST_AT_ONCE, MOST_IN_RUN, READ, divided
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
@@ -34,14 +34,12 @@ from ozx.flow.entry import (
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
+from ozx.marks import shrank
 
-_BLOCK = 1 << 20
 # The bytes that are requested with a value for its local header; a longer header takes a second request.
 _MOST_HEADER = 1 << 12
 # Inflated shards are temporary files. Two are kept: one for each of two reading threads.
 _MOST_INFLATED = 2
-# POSIX systems read into at most 1,024 buffers by one call; each value and each header has one.
-_MOST_IN_RUN = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class ArchivedPart:
 
         def take(offset: int, data: bytes) -> bytes:
             try:
-                return b"".join(iter_value(Window(offset, data, reader.source.name), header, limit))
+                return b"".join(iter_value(MemorySource(data, reader.source.name, offset), header, limit))
             except FormatError:
                 if stop == limit:
                     raise
@@ -346,7 +344,7 @@ def _read_into(reader: ArchiveReader, views: Sequence[memoryview], offset: int) 
     if not isinstance(source, FileSource):
         fill_from_blocks(BytesPart(read_exactly(source, offset, length, "an entry")), *views)
     elif source.read_vectors_at(views, offset) != length:
-        raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
+        raise shrank(source.name)
 
 
 def _find_run(part: ArchivedPart, values: Sequence[Sequence[Part]], first: int) -> list[tuple[ArchivedPart, bytes]]:
@@ -357,7 +355,7 @@ def _find_run(part: ArchivedPart, values: Sequence[Sequence[Part]], first: int) 
     reader, columns = part.reader, part.reader.columns
     run: list[tuple[ArchivedPart, bytes]] = []
     position = int(columns.header_offsets[part.index])
-    for parts in islice(values, first, first + _MOST_IN_RUN):
+    for parts in islice(values, first, first + MOST_IN_RUN):
         following = parts[0] if len(parts) == 1 else None
         if not isinstance(following, ArchivedPart) or following.reader is not reader:
             break
@@ -391,9 +389,9 @@ def _read_vectors(
 
 def _check_stored(reader: ArchiveReader, row: int) -> None:
     offset, size = reader.data_offset(row), int(reader.columns.uncompressed_sizes[row])
-    buffer, checksum = memoryview(bytearray(min(_BLOCK, size))), 0
-    for done in range(0, size, _BLOCK):
-        view = buffer[: min(_BLOCK, size - done)]
-        _read_into(reader, [view], offset + done)
+    buffer, checksum = memoryview(bytearray(min(READ, size))), 0
+    for start, length in divided(offset, size, READ):
+        view = buffer[:length]
+        _read_into(reader, [view], start)
         checksum = crc32(view, checksum)
     reader.check_crc32(row, checksum)

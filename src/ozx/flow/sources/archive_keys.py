@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.names.table import NameIndex, NameTable
-from ozx.hierarchy.keys import METADATA, breadth_first, component_order, hierarchy_order
+from ozx.hierarchy.keys import METADATA, breadth_first, component_order, folder_order, hierarchy_order
 
 # Sort many keys into the order of `ozx.hierarchy.keys`, or check their order; vectorised.
 
@@ -67,7 +67,7 @@ def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
     for position, key in enumerate(keys):
         folders.setdefault(key[: key.rfind("/") + 1], []).append(position)
     result: list[int] = []
-    for prefix in sorted(folders, key=lambda prefix: [component_order(name) for name in prefix.split("/")[:-1]]):
+    for prefix in sorted(folders, key=folder_order):
         positions, length = folders[prefix], len(prefix)
         names = [keys[position][length:] for position in positions]
         joined = "".join(names)
@@ -79,7 +79,7 @@ def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
     return result
 
 
-_BLOCK = 1 << 14
+_NAMES_AT_A_TIME = 1 << 14
 _METADATA = np.frombuffer(METADATA.encode("ascii"), np.uint8)
 
 
@@ -117,8 +117,8 @@ class ArchiveKeys:
         return cls(names_of_files, rows)
 
     def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self._order), _BLOCK):
-            places = self._order[start : start + _BLOCK]
+        for start in range(0, len(self._order), _NAMES_AT_A_TIME):
+            places = self._order[start : start + _NAMES_AT_A_TIME]
             raw_names = self.names.raw_names(places)
             joined = b"\0".join(raw_names)
             if joined.isascii():
@@ -159,8 +159,8 @@ def metadata_places(names: NameTable) -> NDArray[np.bool_]:
 def _in_order(names: NameTable, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the indices `places` of names, sorted into hierarchy order; blocks that are in order are not sorted."""
     # Consecutive blocks share one name.
-    starts = range(0, max(len(places) - 1, 0), _BLOCK)
-    if all(are_in_hierarchy_order(names.raw_names(places[start : start + _BLOCK + 1])) for start in starts):
+    starts = range(0, max(len(places) - 1, 0), _NAMES_AT_A_TIME)
+    if all(are_in_hierarchy_order(names.raw_names(places[start : start + _NAMES_AT_A_TIME + 1])) for start in starts):
         return places
     keys = [raw.decode("utf-8", "surrogateescape") for raw in names.raw_names(places)]
     return places[sorted_by_hierarchy(keys)]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import name_error
-from ozx.flow.entry import Entry, FileSpan, Part, changed, check_no_archive, read_part, status_of
+from ozx.flow.entry import Entry, FileSpan, LazyPart, Part, check_no_archive, read_part
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.reading import LongDocuments
+from ozx.marks import changed, regular_mark
 
 
 class ListedSource:
@@ -86,38 +87,33 @@ class DirectorySource(ListedSource):
 
 def iter_files(listing: Listing) -> Iterator[Entry]:
     """Yield all files except metadata as entries; each file is opened when it is read."""
-    for folder in listing.folders:
-        for name in folder.names:
-            file = FileSpan.of_file(f"{listing.root}/{folder.prefix}{name}")
-            yield Entry(folder.prefix + name, (_UncheckedFile(file, file.length),))
+    for prefix, names in listing.folders.items():
+        for name in names:
+            file = FileSpan.of_file(f"{listing.root}/{prefix}{name}")
+            yield Entry(prefix + name, (LazyPart(file.length, partial(_checked_blocks, file)),))
 
 
-class _UncheckedFile(NamedTuple):
-    """A whole file; reading raises an error if the file is an archive (``rfc9/not-embedded``)."""
-
-    file: FileSpan
-    length: int
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        blocks = self.file.iter_blocks()
-        first = next(blocks, b"")
-        if first.startswith(LOCAL_SIGNATURE):
-            check_not_embedded(self.file)
-        yield first
-        yield from blocks
+def _checked_blocks(file: FileSpan) -> Iterator[bytes]:
+    """Yield the bytes of a whole file; raise an error if the file is an archive (``rfc9/not-embedded``)."""
+    blocks = file.iter_blocks()
+    first = next(blocks, b"")
+    if first.startswith(LOCAL_SIGNATURE):
+        check_not_embedded(file)
+    yield first
+    yield from blocks
 
 
 def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     """Return all bytes of a file."""
     descriptor = open_for_reading(path)
     try:
-        before = status_of(descriptor, path)
+        before = regular_mark(os.fstat(descriptor), path)
         long.check(before[0], key)
         pieces = []
         while data := os.read(descriptor, 1 << 20):
             pieces.append(data)
         content = b"".join(pieces)
-        if len(content) != before[0] or before != status_of(descriptor, path):
+        if len(content) != before[0] or before != regular_mark(os.fstat(descriptor), path):
             raise changed(path)
     except OSError as error:
         name_error(error, path)

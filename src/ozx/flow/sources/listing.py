@@ -11,7 +11,6 @@ import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.other_formats import describe_names
@@ -40,14 +39,6 @@ _ARCHIVE_ENDINGS = (".ozx", ".zip")
 DEEPEST = 256
 
 
-@dataclass(slots=True)
-class Folder:
-    """The files of one folder, adjacent in the archive; the key of each file is `prefix` plus its name."""
-
-    prefix: str
-    names: list[str]
-
-
 @dataclass
 class Listing:
     """The keys of a hierarchy in a directory."""
@@ -55,7 +46,8 @@ class Listing:
     root: str  # the directory
     # The keys of all ``zarr.json``, root first, then breadth-first (RFC-9).
     metadata: list[str] = field(default_factory=list)
-    folders: list[Folder] = field(default_factory=list)  # all other files, in hierarchy order
+    # All other files in hierarchy order: the names in each folder, by the prefix of their keys.
+    folders: dict[str, list[str]] = field(default_factory=dict)
     legacy_keys: list[str] = field(default_factory=list)  # the keys in `folders` that are metadata of Zarr v2
     # Paths outside of the hierarchy, relative to the root; empty directories end in a slash.
     left_out: list[str] = field(default_factory=list)
@@ -70,29 +62,24 @@ class Listing:
         if name == METADATA:
             place = bisect_left(self.metadata, breadth_first(key), key=breadth_first)
             return place < len(self.metadata) and self.metadata[place] == key
-        names = self._names.get(folder + slash)
+        names = self.folders.get(folder + slash)
         if names is None:
             return False
         place = bisect_left(names, component_order(name), key=component_order)
         return place < len(names) and names[place] == name
 
-    @cached_property
-    def _names(self) -> dict[str, list[str]]:
-        """The file names in each folder, by prefix."""
-        return {folder.prefix: folder.names for folder in self.folders}
-
     def drop(self, key: str) -> None:
         """Remove a key from the listing, unless it is metadata or missing."""
-        for folder in self.folders:
-            if key.startswith(folder.prefix) and (name := key[len(folder.prefix) :]) in folder.names:
-                folder.names.remove(name)
+        folder, slash, name = key.rpartition("/")
+        if name in self.folders.get(folder + slash, ()):
+            self.folders[folder + slash].remove(name)
 
     def iter_keys(self) -> Iterator[str]:
         """Yield all keys in archive order."""
         yield from self.metadata
-        for folder in self.folders:
-            for name in folder.names:
-                yield folder.prefix + name
+        for prefix, names in self.folders.items():
+            for name in names:
+                yield prefix + name
 
     def count_bytes(self) -> int:
         """Return the total size of the files in bytes, with one `stat` call per file."""
@@ -203,7 +190,7 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
                     rule="rfc9/not-embedded",
                     hint="Move it out of the directory, then pack again.",
                 )
-    listing.folders.append(Folder(prefix, names))
+    listing.folders[prefix] = names
 
 
 def _no_hierarchy(root: str, names: list[str]) -> FormatError:

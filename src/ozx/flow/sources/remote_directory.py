@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ozx.archive.directory import END_SEARCH_LENGTH
+from ozx.archive.positional_reading import REQUEST, divided
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.object_store import md5_of
@@ -18,8 +19,6 @@ from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 from ozx.hierarchy.keys import hierarchy_order
-
-_BLOCK = 16 << 20
 
 
 class RemoteDirectorySource(ListedSource):
@@ -94,8 +93,8 @@ class ObjectPart:
             self.folder.check_md5(self.key, self.mark, digest.digest(), self._blocks)
 
     def _blocks(self) -> Iterator[bytes]:
-        for start in range(self.offset, self.offset + self.length, _BLOCK):
-            block = self.folder.read(self.key, start, min(_BLOCK, self.offset + self.length - start), self.mark)
+        for start, length in divided(self.offset, self.length, REQUEST):
+            block = self.folder.read(self.key, start, length, self.mark)
             if start == 0 and block.startswith(LOCAL_SIGNATURE):
                 self._check_not_embedded()
             yield block
@@ -103,7 +102,7 @@ class ObjectPart:
     @property
     def _is_compared(self) -> bool:
         """Whether the part is a whole object of several blocks with an MD5; `RemoteFolder` compares a single block."""
-        return self.length == self.mark.size > _BLOCK and self.folder.etags.covers(self.mark.identity)
+        return self.length == self.mark.size > REQUEST and self.folder.etags.covers(self.mark.identity)
 
     def place(self) -> Place:
         """Return the byte range of this part in its object, with functions to request and check the bytes."""
@@ -156,8 +155,7 @@ class RemoteDirectoryView(DirectoryView):
         """Return the object with the key `key`, or None."""
         mark = self._objects.marks.get(key)
         if mark is None and not self._objects.folder.can_list:
-            found = self._objects.folder.find(key)
-            mark = None if found is None else found.mark
+            mark = self._objects.folder.find(key)
         return None if mark is None else Item(key, mark.size)
 
     def names(self) -> list[str]:

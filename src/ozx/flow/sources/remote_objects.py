@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.remote.errors import object_error
-from ozx.archive.remote.folder import REQUESTS, RemoteFolder, RemoteObject
+from ozx.archive.remote.folder import REQUESTS, RemoteFolder
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
@@ -19,7 +18,7 @@ from ozx.hierarchy.keys import (
     METADATA,
     ORIGINAL_METADATA,
     breadth_first,
-    component_order,
+    folder_order,
     is_legacy_metadata_key,
     is_metadata_key,
     node_of,
@@ -28,6 +27,7 @@ from ozx.hierarchy.keys import (
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
+from ozx.threads import map_ahead
 
 # Find the keys of a hierarchy on a server that cannot list them, from the references in the metadata.
 #
@@ -39,18 +39,41 @@ _LABELS, _SERIES_GROUP = "labels", "OME"
 # "bioformats2raw.layout" without a list: images are numbered from 0.
 _SERIES_AT_A_TIME = REQUESTS
 _MOST_CHUNKS = 10_000_000
+# The maximal total length of the documents that are requested concurrently and kept.
+_KEPT = 256 << 20
 
 
 @dataclass
-class FoundKeys:
-    """The objects that were found on a server."""
+class RemoteObjects:
+    """The objects below a URL, with their sizes and metadata."""
 
-    objects: list[RemoteObject] = field(default_factory=list)  # the objects, in any order
-    documents: dict[str, bytes] = field(default_factory=dict)  # the metadata documents by key
-    notes: list[str] = field(default_factory=list)  # sentences on what cannot be found without a listing
+    folder: RemoteFolder  # the folder at the URL
+    # The length and identity of each object by key; an error is raised if an object that is read has another mark.
+    marks: dict[str, Mark]
+    notes: list[str] = field(default_factory=list)  # sentences on what could not be found
+    documents: dict[str, bytes] | None = None  # the metadata documents, once they are read
+    _long: LongDocuments = field(default_factory=LongDocuments)
+
+    def read_document(self, key: str) -> bytes:
+        """Return a metadata document; the first call requests all documents concurrently."""
+        self._long.check(self.marks[key].size, key)
+        if self.documents is None:
+            self.documents = {}
+            wanted, room = [], _KEPT
+            for other, mark in self.marks.items():
+                if (is_metadata_key(other) or is_legacy_metadata_key(other)) and mark.size <= room:
+                    wanted.append(other)
+                    room -= mark.size
+            read = map_ahead(self._read, wanted, REQUESTS, len(wanted))
+            self.documents.update(zip(wanted, read, strict=True))
+        return self.documents[key] if key in self.documents else self._read(key)
+
+    def _read(self, key: str) -> bytes:
+        mark = self.marks[key]
+        return self.folder.read(key, 0, mark.size, mark)
 
 
-def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> FoundKeys:
+def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> RemoteObjects:
     """Find the objects of a hierarchy by requesting every key that its metadata refer to.
 
     `FormatError`: The root has no metadata (``rfc9/root``).
@@ -69,31 +92,32 @@ class _Search:
         self._visited: set[str] = set()
         # Groups with numbered images, each with the number of images requested so far.
         self._numbered: dict[str, int] = {}
-        self.found = FoundKeys()
+        self._documents: dict[str, bytes] = {}
+        self.found = RemoteObjects(folder, {}, documents=self._documents)
 
     def visit_nodes(self) -> None:
         """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
-        with ThreadPoolExecutor(REQUESTS, "ozx-find") as threads:
-            is_v2 = False
-            pending = [""]
-            while pending:
-                self._visited.update(pending)
-                names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
-                keys = [join_path(path, name) for path in pending for name in names]
-                implied = [path for answer in threads.map(self._read, keys) for path in self._add(*answer)]
-                if not self._hierarchy.nodes and not is_v2:
-                    is_v2 = True  # the root again, as Zarr v2
-                    continue
-                if not self._hierarchy.nodes:
-                    raise FormatError(
-                        "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
-                        path=self._folder.name,
-                        rule="rfc9/root",
-                        hint="Give the URL of the folder that contains one of these files.",
-                    )
-                wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
-                above = (parent for path in wanted for parent in parents_of(path))
-                pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
+        is_v2 = False
+        pending = [""]
+        while pending:
+            self._visited.update(pending)
+            names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
+            keys = [join_path(path, name) for path in pending for name in names]
+            answers = map_ahead(self._read, keys, REQUESTS, len(keys))
+            implied = [path for answer in answers for path in self._add(*answer)]
+            if not self._hierarchy.nodes and not is_v2:
+                is_v2 = True  # the root again, as Zarr v2
+                continue
+            if not self._hierarchy.nodes:
+                raise FormatError(
+                    "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
+                    path=self._folder.name,
+                    rule="rfc9/root",
+                    hint="Give the URL of the folder that contains one of these files.",
+                )
+            wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
+            above = (parent for path in wanted for parent in parents_of(path))
+            pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
 
     def find_chunks(self) -> None:
         """Request each possible chunk of each array."""
@@ -117,24 +141,24 @@ class _Search:
             for place in itertools.product(*map(range, grid.counts))
         )
         others = [ORIGINAL_METADATA] if _SERIES_GROUP in self._hierarchy.nodes else []
-        self.found.objects += self._folder.find_all(itertools.chain(others, keys))
+        self.found.marks.update(self._folder.find_all(itertools.chain(others, keys)))
         self.found.notes.append(
             "the server cannot list files: only the files that the metadata refer to were requested"
         )
 
-    def _read(self, key: str) -> tuple[str, RemoteObject | None, bytes]:
+    def _read(self, key: str) -> tuple[str, Mark | None, bytes]:
         try:
             return key, *self._folder.fetch(key)
         except KeyError:
             return key, None, b""
 
-    def _add(self, key: str, found: RemoteObject | None, data: bytes) -> Iterable[str]:
+    def _add(self, key: str, mark: Mark | None, data: bytes) -> Iterable[str]:
         """Add a document; return the paths of child nodes that a node of this kind may have."""
         path = key.rpartition("/")[0]
-        if found is None:
+        if mark is None:
             return
-        self.found.objects.append(found)
-        self.found.documents[key] = data
+        self.found.marks[key] = mark
+        self._documents[key] = data
         document = parse_metadata(key, data)
         if document is None:
             return  # checks of the hierarchy say what is wrong with it
@@ -158,40 +182,6 @@ class _Search:
                 yield from (join_path(path, str(number)) for number in range(count, count + _SERIES_AT_A_TIME))
 
 
-# The maximal total length of the documents that are requested concurrently and kept.
-_KEPT = 256 << 20
-
-
-@dataclass
-class RemoteObjects:
-    """The objects below a URL, with their sizes and metadata."""
-
-    folder: RemoteFolder  # the folder at the URL
-    # The length and identity of each object by key; an error is raised if an object that is read has another mark.
-    marks: Mapping[str, Mark]
-    notes: list[str] = field(default_factory=list)  # sentences on what could not be found
-    documents: dict[str, bytes] | None = None  # the metadata documents, once they are read
-    _long: LongDocuments = field(default_factory=LongDocuments)
-
-    def read_document(self, key: str) -> bytes:
-        """Return a metadata document; the first call requests all documents concurrently."""
-        self._long.check(self.marks[key].size, key)
-        if self.documents is None:
-            self.documents = {}
-            wanted, room = [], _KEPT
-            for other, mark in self.marks.items():
-                if (is_metadata_key(other) or is_legacy_metadata_key(other)) and mark.size <= room:
-                    wanted.append(other)
-                    room -= mark.size
-            with ThreadPoolExecutor(REQUESTS, "ozx-read") as threads:
-                self.documents.update(zip(wanted, threads.map(self._read, wanted), strict=True))
-        return self.documents[key] if key in self.documents else self._read(key)
-
-    def _read(self, key: str) -> bytes:
-        mark = self.marks[key]
-        return self.folder.read(key, 0, mark.size, mark)
-
-
 def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     """Find the objects below a URL, by a listing if possible.
 
@@ -200,8 +190,7 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     """
     folder = RemoteFolder(url)
     if not folder.can_list:
-        found = find_keys(folder, metadata_only=metadata_only)
-        return RemoteObjects(folder, {each.key: each.mark for each in found.objects}, found.notes, found.documents)
+        return find_keys(folder, metadata_only=metadata_only)
     objects = folder.list_objects()
     if not objects:
         if folder.find("") is not None:
@@ -212,20 +201,18 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
             rule="rfc9/root",
             hint="Check the URL; keys are case-sensitive.",
         )
-    return RemoteObjects(folder, {each.key: each.mark for each in _without_folders(objects)})
+    return RemoteObjects(folder, dict(_without_folders(objects)))
 
 
-def _without_folders(objects: Iterable[RemoteObject]) -> list[RemoteObject]:
+def _without_folders(objects: Sequence[tuple[str, Mark]]) -> Sequence[tuple[str, Mark]]:
     """Remove the empty objects with which some programs mark folders.
 
     obstore omits the slash at the end of their names.
     """
-    found = list(objects)
-    empty = {each.key for each in found if each.size == 0}
-    if not empty:
-        return found
-    folders = {key[:end] for key in (each.key for each in found) for end in _slashes(key)}
-    return [each for each in found if each.size or each.key not in folders]
+    if all(mark.size for _, mark in objects):
+        return objects
+    folders = {key[:end] for key, _ in objects for end in _slashes(key)}
+    return [(key, mark) for key, mark in objects if mark.size or key not in folders]
 
 
 def _slashes(key: str) -> Iterator[int]:
@@ -250,7 +237,7 @@ def list_keys(name: str, keys: Iterable[str]) -> Listing:
             folders.setdefault(folder + slash, []).append(last)
     nodes = {node_of(prefix + METADATA) for prefix, names in folders.items() if not _METADATA_NAMES.isdisjoint(names)}
     nodes |= {above for node in nodes for above in paths_above(node)}
-    for prefix in sorted(folders, key=_folder_order):
+    for prefix in sorted(folders, key=folder_order):
         fault = name_fault(prefix + folders[prefix][0]) if prefix else None
         if fault is not None or prefix.count("/") > DEEPEST:
             fault = fault or f"it has more than {DEEPEST} folders"
@@ -261,8 +248,3 @@ def list_keys(name: str, keys: Iterable[str]) -> Listing:
         add_files(listing, prefix, kept)
     listing.metadata.sort(key=breadth_first)
     return listing
-
-
-def _folder_order(prefix: str) -> list[object]:
-    """Return a sort key that puts each folder before its sub-folders, which are sorted by name."""
-    return [component_order(name) for name in prefix.split("/")[:-1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -128,9 +129,21 @@ def parse_index(
 
 def index_of(shard: bytes | memoryview, grid: tuple[int, ...], where: str, form: IndexFormat) -> ShardIndex:
     """Parse the index of a shard in memory; `grid` is its number of inner chunks along each axis."""
+
+    def read(offset: int, length: int) -> bytes:
+        return bytes(shard[offset : offset + length])
+
+    return read_index(read, len(shard), grid, where, form)
+
+
+def read_index(
+    read: Callable[[int, int], bytes], shard_size: int, grid: tuple[int, ...], where: str, form: IndexFormat
+) -> ShardIndex:
+    """Read and parse the index of a shard; the arguments of `read` are an offset in the shard, and a length."""
     count = math.prod(grid)
-    start = max(0, form.offset(count, len(shard)))
-    return parse_index(bytes(shard[start : start + form.size(count)]), grid, len(shard), where, form)
+    size, offset = form.size(count), form.offset(count, shard_size)
+    # The index of a shard that is too short is not read; `parse_index` reports the fault.
+    return parse_index(read(offset, size) if offset >= 0 else b"", grid, shard_size, where, form)
 
 
 def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
 from ozx.extras import needed
-from ozx.flow.workers import in_order
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
-from ozx.images.ome_tiff.tile_encoding import Mosaic, Piece, TileEncoding, TileId, cut_block, plan_blocks
+from ozx.images.ome_tiff.tile_encoding import Mosaic, TileEncoding, TileId, TilePiece, cut_block, plan_blocks
 from ozx.images.ome_xml.units import in_micrometers
 from ozx.progress import Progress
+from ozx.threads import in_order, working
 
 with needed("tiff", "writing a TIFF file"):
     from tifffile import TiffFile, TiffPage, TiffWriter
@@ -206,40 +206,37 @@ class TiledLevel:
 def write_tiles(tiff: OmeTiff, works: Sequence[TiledLevel], *, jobs: int, progress: Progress) -> None:
     """Write all tiles of the given levels; each chunk is read once."""
     late: deque[tuple[int, TileTable, Future[Encoded]]] = deque()
-    pool = ThreadPoolExecutor(jobs, "ozx-export")
-    try:
-        made = in_order(_submitted(pool, works), 2 * jobs + 1)
+    with working(jobs) as workers:
+        made = in_order(_submitted(workers.executor, works), 2 * jobs + 1)
         for number, ((work, mosaic), (tiles, pieces, size)) in enumerate(made):
             if tiles:
                 tiff.append(work.table, tiles)
             whole = [(piece.tile, pixels) for piece in pieces if (pixels := mosaic.add(piece)) is not None]
             if whole:
-                late.append((number + _LATER, work.table, pool.submit(_encode, work.encoding, whole)))
+                late.append((number + _LATER, work.table, workers.executor.submit(_encode, work.encoding, whole)))
             while late and late[0][0] <= number:
                 _, table, encoded = late.popleft()
                 tiff.append(table, encoded.result())
             progress.advance(size)
         for _, table, encoded in late:
             tiff.append(table, encoded.result())
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _submitted(
-    pool: ThreadPoolExecutor, works: Sequence[TiledLevel]
-) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[Piece], int]]]]:
+    executor: Executor, works: Sequence[TiledLevel]
+) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[TilePiece], int]]]]:
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)
         wanted = BLOCK_BYTES // work.level.dtype.itemsize
         for region in plan_blocks(work.level.shape, work.level.read_alignment, wanted):
-            yield (work, mosaic), pool.submit(_make, work, mosaic, region)
+            yield (work, mosaic), executor.submit(_make, work, mosaic, region)
 
 
-def _make(work: TiledLevel, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[Piece], int]:
+def _make(work: TiledLevel, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[TilePiece], int]:
     """Return the encoded complete tiles of a block, the pieces of other tiles, and the size of the block in bytes."""
     block = work.level.read(region)
     tiles: Encoded = []
-    pieces: list[Piece] = []
+    pieces: list[TilePiece] = []
     for piece in cut_block(mosaic, region, block):
         if mosaic.is_whole(piece):
             tiles.append((piece.tile, work.encoding.encode(piece.pixels)))

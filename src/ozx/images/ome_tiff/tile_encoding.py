@@ -40,7 +40,7 @@ def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterato
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TilePiece:
     """A part of a tile, or the whole tile, with the position of its first pixel in the tile."""
 
     tile: TileId
@@ -80,11 +80,11 @@ class Mosaic:
             min(self.tile[1], self.shape[4] - column * self.tile[1]),
         )
 
-    def is_whole(self, piece: Piece) -> bool:
+    def is_whole(self, piece: TilePiece) -> bool:
         """Return whether a piece contains all pixels of its tile that are inside the image."""
         return piece.pixels.shape == self.covered(piece.tile[1])
 
-    def add(self, piece: Piece) -> NDArray[Any] | None:
+    def add(self, piece: TilePiece) -> NDArray[Any] | None:
         """Add a piece of a tile; return the tile if it is now complete, else None."""
         height, width = self.covered(piece.tile[1])
         pixels, missing = self._waiting.pop(piece.tile, (None, height * width))
@@ -99,7 +99,7 @@ class Mosaic:
         return None
 
 
-def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[Piece]:
+def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[TilePiece]:
     """Yield the tiles and parts of tiles in a block of pixels, as views of the block."""
     _, channels, depth = mosaic.shape[:3]
     rows, columns = (list(_cuts(part, side)) for part, side in zip(region[3:], mosaic.tile, strict=True))
@@ -108,7 +108,7 @@ def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[P
         pixels = block[t, c, z]
         for row, y, top in rows:
             for column, x, left in columns:
-                yield Piece((plane, row * mosaic.across + column), pixels[y, x], top, left)
+                yield TilePiece((plane, row * mosaic.across + column), pixels[y, x], top, left)
 
 
 def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:

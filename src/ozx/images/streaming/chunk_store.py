@@ -26,7 +26,7 @@ from ozx.atomic.syncing import flush
 from ozx.atomic.targets import check_regular
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Part
+from ozx.flow.entry import BytesPart, LazyPart, Part
 
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # The file is only written again when chunks that are no longer needed take more bytes than this.
@@ -74,23 +74,6 @@ class KeptChunk:
     offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _SavedPart:
-    """A part of a shard whose bytes are in the file of the store."""
-
-    store: ChunkStore
-    chunk: KeptChunk
-
-    @property
-    def length(self) -> int:
-        """The number of bytes."""
-        return self.chunk.length
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes."""
-        yield self.store.read(self.chunk)
-
-
 class ChunkStore:
     """The chunks of a stream's unfinished shards; thread-safe."""
 
@@ -135,8 +118,12 @@ class ChunkStore:
 
     def part(self, chunk: KeptChunk) -> Part:
         """Return a chunk as a part of its shard; a chunk that is in the file is read when the part is read."""
+
+        def blocks() -> Iterator[bytes]:
+            yield self.read(chunk)
+
         with self._lock:
-            return _SavedPart(self, chunk) if chunk.data is None else BytesPart(chunk.data)
+            return LazyPart(chunk.length, blocks) if chunk.data is None else BytesPart(chunk.data)
 
     def read(self, chunk: KeptChunk) -> bytes:
         """Read a chunk from the file."""

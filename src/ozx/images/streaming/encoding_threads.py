@@ -28,8 +28,8 @@ from ozx.images.streaming.frame_records import Record
 from ozx.images.streaming.frames import FrameRing
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.processors import processors
 from ozx.store.live.index import IndexWriter
+from ozx.threads import processors
 
 # The queue of received frames; work on later frames can pause until all earlier frames are encoded.
 #

@@ -75,7 +75,7 @@ class FrameRecords:
         self._per_shard = min(_BLOCKS_PER_SHARD, -(-whole // self._depth))
         self._kinds: dict[str, type] = {}
         self._came: dict[int, int] = {}
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: dict[int, _RecordBlock] = {}
         self._done: list[int] = []
         self._shards: dict[str, OpenShards] = {}
         self._lock = threading.Lock()
@@ -111,7 +111,7 @@ class FrameRecords:
         with self._lock:
             self._came[block] = self._came.get(block, 0) + 1
             if record:
-                self._blocks.setdefault(block, _Block()).add(number, record)
+                self._blocks.setdefault(block, _RecordBlock()).add(number, record)
                 for name in record:
                     if name not in self._shards:
                         finished += self._begin(name)
@@ -200,7 +200,7 @@ class FrameRecords:
             return document
         return relayout_document(document, self._shape(self._per_shard * self._depth), "add")
 
-    def _encode(self, found: _Block) -> dict[str, bytes]:
+    def _encode(self, found: _RecordBlock) -> dict[str, bytes]:
         count, turn = self._depth * self._inner, None
         if self._growing:
             numbers = np.arange(count).reshape(self._depth, *self._others)
@@ -213,7 +213,7 @@ class FrameRecords:
 
 
 @dataclass(slots=True)
-class _Block:
+class _RecordBlock:
     """Records of frames in one block, with the number of each frame in the block."""
 
     numbers: array[int] = field(default_factory=lambda: array("q"))

@@ -115,8 +115,8 @@ class FrameInput:
 
 Index = tuple[int, ...]
 
-# Frames whose marks are in one block: small, because a frame far away from all others needs a block of its own.
-_BLOCK = 1024
+# The frames whose marks are in one block: few, because a frame far away from all others needs a block of its own.
+_FRAMES_PER_BLOCK = 1024
 #: The longest gap along an axis of unknown length. A frame counter that overflows usually skips more.
 LONGEST_GAP = 100_000_000
 
@@ -163,8 +163,8 @@ class FrameOrder:
                 f"expected {self._total:,} frames ({self._named()}); this frame is one too many",
                 hint="Give None as the first length if the number of frames is unknown.",
             )
-        block = self._came.get(number // _BLOCK)
-        if block is not None and block[number % _BLOCK]:
+        block = self._came.get(number // _FRAMES_PER_BLOCK)
+        if block is not None and block[number % _FRAMES_PER_BLOCK]:
             raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
         most = self.length - 1 + LONGEST_GAP
         if self._total is None and number // self._per_first > most:
@@ -179,9 +179,9 @@ class FrameOrder:
     def record(self, place: Index) -> None:
         """Mark a frame as received; `place` is the value that the method `place` returned."""
         number = self._number(place)
-        block, place_in_block = divmod(number, _BLOCK)
+        block, place_in_block = divmod(number, _FRAMES_PER_BLOCK)
         if block not in self._came:
-            self._came[block] = bytearray(_BLOCK)
+            self._came[block] = bytearray(_FRAMES_PER_BLOCK)
         self._came[block][place_in_block] = 1
         self._end = max(self._end, number + 1)
         self._next = number + 1
@@ -189,20 +189,20 @@ class FrameOrder:
     def forget(self, place: Index) -> None:
         """Undo the last call of `record`, even if Ctrl-C interrupted it; `place` is the argument of that call."""
         number = self._number(place)
-        block, place_in_block = divmod(number, _BLOCK)
+        block, place_in_block = divmod(number, _FRAMES_PER_BLOCK)
         if block in self._came:
             self._came[block][place_in_block] = 0
             if not any(self._came[block]):
                 del self._came[block]
         last = max(self._came, default=0)
-        self._end = last * _BLOCK + self._came.get(last, b"").rfind(1) + 1
+        self._end = last * _FRAMES_PER_BLOCK + self._came.get(last, b"").rfind(1) + 1
         self._next = self._next_before
 
     def iter_missing(self) -> Iterator[Index]:
         """Yield the places of all missing frames below `length` along the first axis."""
         end = self.length * self._per_first
-        for start in range(0, end, _BLOCK):
-            marks, at = self._came.get(start // _BLOCK, bytes(_BLOCK)), -1
+        for start in range(0, end, _FRAMES_PER_BLOCK):
+            marks, at = self._came.get(start // _FRAMES_PER_BLOCK, bytes(_FRAMES_PER_BLOCK)), -1
             while (at := marks.find(0, at + 1, end - start)) >= 0:
                 yield self._index(start + at)
 

@@ -9,7 +9,7 @@ from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.scan import scan_archive
 from ozx.errors import OzxError
 from ozx.flow.entry import Entry
-from ozx.flow.plans.salvage import FoundPart
+from ozx.flow.plans.salvage import found_part
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import archive_rank
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
@@ -65,5 +65,5 @@ def _by_value(
 
 
 def _value(source: FileSource, layout: ArrayLayout, key: str, inside: dict[Lengths, FoundEntry]) -> Entry:
-    parts = {place: FoundPart(source, entry) for place, entry in inside.items()}
+    parts = {place: found_part(source, entry) for place, entry in inside.items()}
     return Entry(key, join_chunks(parts, layout.chunks_per_stored) if layout.levels else tuple(parts.values()))

@@ -26,6 +26,7 @@ from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import TiffOptions, TiffSource
+from ozx.marks import mark_of
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
@@ -436,7 +437,7 @@ def _read_image(
     for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
             check_decodable(one.keyframe)
-            again = os.path.abspath(path), look_at(path), options, _state(path), number, level, files
+            again = os.path.abspath(path), look_at(path), options, mark_of(os.stat(path)), number, level, files
             source = TiffSource(one, files, options, (_source_again, again))
         except OzxError as error:
             if level == 0:
@@ -445,11 +446,6 @@ def _read_image(
             break
         sources.append(source)
     return TiffImage(sources[0], tuple(sources[1:]), description)
-
-
-def _state(path: str) -> tuple[int, int]:
-    status = os.stat(path)
-    return status.st_size, status.st_mtime_ns
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:

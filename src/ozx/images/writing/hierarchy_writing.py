@@ -27,7 +27,6 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
-from ozx.flow.workers import Workers, in_order, working
 from ozx.hierarchy.json.reading import dump_document
 from ozx.hierarchy.keys import breadth_first, node_of
 from ozx.hierarchy.nodes import join_path
@@ -40,8 +39,8 @@ from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_i
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.images.writing.pyramid import BlockResult, Pyramid, make_block, new_level
 from ozx.images.writing.shard_assembly import OpenShards, checked_size
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
+from ozx.threads import Workers, in_order, processors, working
 
 # Blocks in progress or waiting, per thread: enough that threads do not wait for the thread that writes.
 _AHEAD = 2

@@ -24,7 +24,7 @@ from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, SMALL_CHUNK, Allocate, Chunk
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import ArrayLayout
-from ozx.images.pixel_source import Part, PixelSource, part_of
+from ozx.images.pixel_source import PixelBlock, PixelSource, part_of
 from ozx.images.writing.array_layout import grown
 from ozx.images.writing.downsampling import Method, halve
 from ozx.images.writing.new_image import PyramidLevel
@@ -261,7 +261,7 @@ class StageWork:
 class BlockTask:
     """A task that computes one block; can be pickled."""
 
-    part: Part  # the pixels of the block
+    part: PixelBlock  # the pixels of the block
     corner: Lengths  # the position of the first pixel
     work: StageWork  # the levels to compute from the pixels
     sampling: Sampling | None  # for rows and columns, start and step of the sample for the contrast, or None
@@ -404,7 +404,7 @@ class BlockPyramid:
     ) -> None:
         self._levels, self._stages, self._dtype = list(levels), stages, dtype
         self.works = [stage_work(stage, levels, method) for stage in stages]
-        self._gathered: list[dict[Lengths, _Block]] = [{} for _ in stages]
+        self._gathered: list[dict[Lengths, _UnfinishedBlock]] = [{} for _ in stages]
         self._lock = threading.Lock()
 
     def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
@@ -471,7 +471,7 @@ class BlockPyramid:
         with self._lock:
             block = self._gathered[number].get(start)
             if block is None:
-                block = self._gathered[number][start] = _Block(np.zeros(lengths, self._dtype))
+                block = self._gathered[number][start] = _UnfinishedBlock(np.zeros(lengths, self._dtype))
         size = block.put(start, corner, pixels)
         with self._lock:
             block.missing -= size
@@ -481,15 +481,15 @@ class BlockPyramid:
         return block.pixels
 
 
-class _Block:
+class _UnfinishedBlock:
     """An incomplete block of pixels; threads fill separate parts of it."""
 
     def __init__(self, pixels: NDArray[Any]) -> None:
         self.pixels = pixels
         self.missing = pixels.size
 
-    def copy(self) -> _Block:
-        other = _Block(self.pixels.copy())
+    def copy(self) -> _UnfinishedBlock:
+        other = _UnfinishedBlock(self.pixels.copy())
         other.missing = self.missing
         return other
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,12 +35,6 @@ class FinishedValue(NamedTuple):
     chunks: tuple[Any, ...] = ()  # what the keeper keeps until the entry is written
 
 
-@dataclass(slots=True)
-class _Shard:
-    missing: int
-    chunks: dict[Lengths, Any] = field(default_factory=dict)
-
-
 class OpenShards:
     """The incomplete shards of one array; `keeper` keeps their chunks, by default memory does.
 
@@ -53,7 +46,8 @@ class OpenShards:
         self._layout, self._path, self._keeper = layout, path, keeper
         self._prefix = f"{path}/" if path else ""
         self._per_shard = layout.chunks_per_stored
-        self._open: dict[Lengths, _Shard] = {}
+        self._open: dict[Lengths, dict[Lengths, Any]] = {}  # the chunks of each incomplete shard
+        self._missing: dict[Lengths, int] = {}  # how many chunks it lacks
         self._lock = threading.Lock()
 
     def add(self, place: Lengths, data: bytes | memoryview | None) -> FinishedValue | None:
@@ -63,33 +57,31 @@ class OpenShards:
         home, inside = find_home(place, self._per_shard)
         kept = None if data is None else self._keep(place, data)
         with self._lock:
-            shard = self._open.get(home)
-            if shard is None:
-                shard = self._open[home] = _Shard(self._count(home))
+            if home not in self._open:
+                self._open[home], self._missing[home] = {}, self._count(home)
             if kept is not None:
-                shard.chunks[inside] = kept
-            shard.missing -= 1
-            if shard.missing:
+                self._open[home][inside] = kept
+            self._missing[home] -= 1
+            if self._missing[home]:
                 return None
-            del self._open[home]
-        return self._finished(home, shard)
+            del self._missing[home]
+            chunks = self._open.pop(home)
+        return self._finished(home, chunks)
 
     def finish(self) -> Iterator[FinishedValue]:
         """Yield the incomplete shards; their missing chunks belong to missing frames."""
         while self._open:
-            home, shard = self._open.popitem()
-            yield self._finished(home, shard)
+            yield self._finished(*self._open.popitem())
 
     def kept(self) -> list[Any]:
         """Return the chunks that wait for their shards."""
         with self._lock:
-            return [chunk for shard in self._open.values() for chunk in shard.chunks.values()]
+            return [chunk for chunks in self._open.values() for chunk in chunks.values()]
 
     def _keep(self, place: Lengths, data: bytes | memoryview) -> Any:
         return BytesPart(data) if self._keeper is None else self._keeper.keep(chunk_name(self._path, place), data)
 
-    def _finished(self, home: Lengths, shard: _Shard) -> FinishedValue:
-        chunks = shard.chunks
+    def _finished(self, home: Lengths, chunks: dict[Lengths, Any]) -> FinishedValue:
         if not chunks:
             return FinishedValue(home, None)
         parts = chunks if self._keeper is None else {at: self._keeper.part(chunk) for at, chunk in chunks.items()}

@@ -104,7 +104,7 @@ def with_way_out(error: OzxError, path: str) -> OzxError:
 
 
 @dataclass(frozen=True)
-class _Picture:
+class _LayerPicture:
     """The source of the layers of one image; `lead` names the leading dimensions, such as a plate's field."""
 
     file: str
@@ -179,13 +179,13 @@ def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
     return replace(place, matrix=matrix[np.ix_(axes, [*axes, count])])
 
 
-def _picture(view: ImageView, name: str, place: Place) -> _Picture:
+def _picture(view: ImageView, name: str, place: Place) -> _LayerPicture:
     def slice_level(level: int, axis: int | None, channel: int) -> LevelSlice:
         return LevelSlice(view.levels[level].array, view.levels[level].path, axis, channel)
 
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
-    return _Picture(name, view, slice_level, place=place)
+    return _LayerPicture(name, view, slice_level, place=place)
 
 
 def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
@@ -199,17 +199,17 @@ def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
     return [(data, {**meta, "name": _under(title, meta["name"])}, kind) for data, meta, kind in layers]
 
 
-def _plate_picture(fields: PlateFields, name: str) -> _Picture:
+def _plate_picture(fields: PlateFields, name: str) -> _LayerPicture:
     def slice_level(level: int, axis: int | None, channel: int) -> PlatePicture:
         return PlatePicture(fields, level, axis, channel)
 
     # Drop a field's translation, its position under the microscope: the plate's picture places it.
     levels = [replace(level, translation=None) for level in fields.first.levels]
     lead = ("field",) if fields.count > 1 else ()
-    return _Picture(name, replace(fields.first, levels=tuple(levels)), slice_level, lead)
+    return _LayerPicture(name, replace(fields.first, levels=tuple(levels)), slice_level, lead)
 
 
-def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
+def _image_layers(picture: _LayerPicture, title: str) -> Iterator[LayerData]:
     view = picture.view
     axis, count = view.channel_axis, 1
     if axis is not None:
@@ -231,7 +231,7 @@ def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
         yield _as_layer(_levels(picture, axis, number), meta, "image")
 
 
-def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) -> Iterator[LayerData]:
+def _label_layers(picture: _LayerPicture, title: str, image: _LayerPicture | None = None) -> Iterator[LayerData]:
     view = picture.view
     level = view.levels[0]
     if level.array.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
@@ -249,7 +249,7 @@ def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) 
         yield _as_layer(levels, meta, "labels")
 
 
-def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
+def _levels(picture: _LayerPicture, axis: int | None, channel: int) -> list[Any]:
     """Return the levels as dask arrays in blocks of several chunks."""
     slices = [picture.slice_level(level, axis, channel) for level in range(len(picture.view.levels))]
     return [_lazy(item) for item in slices]
@@ -278,7 +278,7 @@ def _as_layer(levels: list[Any], meta: dict[str, Any], kind: str) -> LayerData:
     return levels if several else levels[0], {**meta, "multiscale": several}, kind
 
 
-def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
+def _place(picture: _LayerPicture, axis: int | None) -> dict[str, Any]:
     """Return the names, units and position of a layer's dimensions, without the channel dimension."""
     view, level, lead = picture.view, picture.view.levels[0], len(picture.lead)
     kept = [number for number in range(len(view.axes)) if number != axis]
@@ -300,7 +300,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
     return meta
 
 
-def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) -> None:
+def _add_affine(meta: dict[str, Any], picture: _LayerPicture, kept: Sequence[int]) -> None:
     """Add to `meta` the affine matrix to another coordinate system; warn if napari cannot apply this matrix."""
     matrix, view = picture.place.matrix, picture.view
     count = len(view.axes)
@@ -318,7 +318,7 @@ def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
     return not matrix[np.ix_(kept, others)].any()
 
 
-def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
+def _spread(levels: list[Any], meta: dict[str, Any], image: _LayerPicture) -> tuple[list[Any], dict[str, Any]]:
     """Repeat labels along the image's dimensions that the labels lack.
 
     napari pairs dimensions from the last to the first: it would pair the t of labels tyx with the z of an image tzyx.

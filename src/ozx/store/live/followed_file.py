@@ -9,18 +9,18 @@ import time
 from typing import Self
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_reading import PositionalFile
+from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.archive.writer import local_header
 from ozx.atomic.locks import has_locks, is_free, still_has_name
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.marks import modified
 from ozx.quoting import quote
-from ozx.store.live.index import Index, ListedValue, index_of
+from ozx.store.growing_file import Slot
+from ozx.store.live.index import Index, index_of
 
 _PARTIAL = ".partial"
-_BLOCK = 1 << 20
 # A file may get another name between two steps.
 _TRIES = 3
 # A writer that has removed its file adds its last record to the index within this many seconds.
@@ -82,23 +82,18 @@ class FollowedFile:
         if key not in self._checked:
             self._check(key, value)
             self._checked.add(key)
-        return self._file.read_at(value.offset + value.header_length + offset, length)
+        return self._file.read_at(value.data_offset + offset, length)
 
     def close(self) -> None:
         """Close the files."""
         self.index.close()
         self._file.close()
 
-    def _check(self, key: str, value: ListedValue) -> None:
-        raw_name, flags = encode_name(key)
-        header = self._file.read_at(value.offset, value.header_length)
-        start, checksum, done = value.offset + value.header_length, 0, 0
-        while done < value.size:
-            data = self._file.read_at(start + done, min(_BLOCK, value.size - done))
-            if not data:
-                break
-            checksum, done = crc32(data, checksum), done + len(data)
-        if checksum != value.crc32 or header != local_header(raw_name, flags, value.crc32, value.size):
+    def _check(self, key: str, value: Slot) -> None:
+        header, checksum = self._file.read_at(value.offset, value.header_length), 0
+        for start, length in divided(value.data_offset, value.size, READ):
+            checksum = crc32(self._file.read_at(start, length), checksum)
+        if checksum != value.crc32 or header != local_header(value.raw_name, value.flags, value.crc32, value.size):
             raise FormatError(
                 f"{key}: the bytes read from the file are not the bytes that its writer wrote",
                 path=self.partial,
@@ -179,6 +174,6 @@ def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
 def _is_older(partial: str, target: str) -> bool:
     """Return whether a file under the final name was written after the unfinished file."""
     try:
-        return os.stat(partial).st_mtime_ns <= os.stat(target).st_mtime_ns
+        return modified(partial) <= modified(target)
     except FileNotFoundError:
         return False

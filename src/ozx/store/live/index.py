@@ -19,10 +19,11 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.positional_reading import open_for_reading
+from ozx.archive.names.decoding import encode_name
+from ozx.archive.positional_reading import READ, open_for_reading
 from ozx.atomic.locks import has_locks
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.partial_hierarchy import document_key
@@ -30,22 +31,12 @@ from ozx.store.growing_file import Slot
 
 _FORMAT = 1
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_BLOCK = 1 << 20
 _CHECKSUM_LENGTH = 8
 
 
 def index_of(partial: str) -> str:
     """Return the path of the index of a partial file."""
     return f"{partial}.index"
-
-
-class ListedValue(NamedTuple):
-    """The place of a finished value in the file."""
-
-    offset: int
-    header_length: int
-    size: int
-    crc32: int
 
 
 class IndexWriter:
@@ -119,7 +110,7 @@ class Index:
         self.inode: int | None = None
         self.name = ""
         self.documents: dict[str, bytes] = {}
-        self.values: dict[str, ListedValue] = {}
+        self.values: dict[str, Slot] = {}
         self.end: str | None = None
 
     def __del__(self) -> None:
@@ -134,7 +125,7 @@ class Index:
     def _iter_new(self) -> Iterator[list[Any]]:
         """Yield the complete records that were added since the last call."""
         rest, end = b"", self._offset
-        while self._file is not None and (data := os.pread(self._file, _BLOCK, end)):
+        while self._file is not None and (data := os.pread(self._file, READ, end)):
             end += len(data)
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
@@ -172,7 +163,8 @@ class Index:
         if kind == "index" and record[0] == _FORMAT:
             self.inode, self.name = record[1:]
         elif kind == "value":
-            self.values[record[0]] = ListedValue(*record[1:])
+            key, offset, header_length, size, checksum = record
+            self.values[key] = Slot(*encode_name(key), checksum, size, offset, header_length)
         elif kind == "end":
             self.end = record[0]
 

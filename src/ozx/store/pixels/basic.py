@@ -24,7 +24,7 @@ from ozx.store.pixels.plan import ReadPlan
 from ozx.store.pixels.remote_plan import plan_for
 from ozx.store.pixels.result_memory import empty_pixels
 from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
-from ozx.store.pixels.update import Change, PixelUpdate
+from ozx.store.pixels.update import PixelChange, PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
@@ -34,7 +34,7 @@ _MOST_KNOWN = 100_000
 _NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
 
 
-class Window(NamedTuple):
+class BasicSelection(NamedTuple):
     """The bounds of a basic selection, and the shape of its pixels with and without the axes of integers."""
 
     bounds: list[Bounds]
@@ -90,7 +90,7 @@ class BasicReader(_BasicAccess):
             return None
         return found
 
-    def _add_all(self, plan: ReadPlan, windows: list[Window], found: list[NDArray[Any]]) -> None:
+    def _add_all(self, plan: ReadPlan, windows: list[BasicSelection], found: list[NDArray[Any]]) -> None:
         for window, pixels in zip(windows, found, strict=True):
             if pixels.shape != window.result_shape:
                 raise ValueError(window)
@@ -161,14 +161,14 @@ class BasicWriter(_BasicAccess):
             raise TypeError(value)
         return value if value.dtype.name == self._dtype.name else value.astype(self._dtype)
 
-    def _changes(self, bounds: list[Bounds]) -> list[Change]:
+    def _changes(self, bounds: list[Bounds]) -> list[PixelChange]:
         """Return the changed chunks of a selection."""
         whole = tuple(slice(0, length) for length in self._chunk)
         changes = []
         for chunk, inside, target in overlaps(bounds, self._chunk):
             is_complete = inside is None or self._is_rest(chunk, inside)
             part = whole if inside is None else inside
-            changes.append(Change(self._key(chunk), self._codec, self._background, part, target, is_complete))
+            changes.append(PixelChange(self._key(chunk), self._codec, self._background, part, target, is_complete))
         return changes
 
     def _is_rest(self, chunk: Lengths, inside: tuple[slice, ...]) -> bool:
@@ -179,7 +179,7 @@ class BasicWriter(_BasicAccess):
         )
 
 
-def window_of(selection: Any, shape: Lengths) -> Window:
+def window_of(selection: Any, shape: Lengths) -> BasicSelection:
     """Return a selection of an array of this shape as a window; raise any error if it is not basic."""
     parts = selection if isinstance(selection, tuple) else (selection,)
     if len(parts) < len(shape) or Ellipsis in parts:
@@ -199,7 +199,7 @@ def window_of(selection: Any, shape: Lengths) -> Window:
             raise IndexError(part)
         bounds.append(each)
         lengths.append(count)
-    return Window(bounds, tuple(lengths), tuple(kept))
+    return BasicSelection(bounds, tuple(lengths), tuple(kept))
 
 
 def _completed(parts: tuple[Any, ...], count: int) -> tuple[Any, ...]:

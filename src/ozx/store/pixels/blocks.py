@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from ozx.archive.byte_source import FileSource
 from ozx.codecs.joined_chunks import JoinedChunk, put_joined
 from ozx.errors import FormatError
-from ozx.flow.workers import default_jobs
 from ozx.store.after_fork import renew_after_fork
+from ozx.threads import default_jobs
 
 # Reading a gap of this length costs about as much as a second read.
 _GAP = 1 << 14

@@ -16,7 +16,7 @@ from ozx.codecs.buffers import BUFFERS
 from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled
 from ozx.errors import OzxError
 from ozx.hierarchy.zarr.layout import build_index, index_of
-from ozx.store.pixels.selections import Box, Lengths
+from ozx.store.pixels.selections import BoundingBox, Lengths
 
 Selection = Any
 
@@ -89,7 +89,7 @@ class ShardEdit:
         self,
         codec: ShardCodec,
         stored: memoryview | None,
-        selection: tuple[slice, ...] | Box,
+        selection: tuple[slice, ...] | BoundingBox,
         pixels: NDArray[Any],
         background: Background,
         where: str = "a shard",
@@ -101,7 +101,7 @@ class ShardEdit:
         self._stored = {} if stored is None else _inner_chunks(codec, stored, where)
         # The pixels, where they begin in the shard, and the changed chunks, of which those from `_whole[0]` on and
         # before `_whole[1]` change wholly; all in the order of the axes.
-        if isinstance(selection, Box):
+        if isinstance(selection, BoundingBox):
             self._pixels = self._merged(selection, pixels)
             self._start = _product(selection.first, codec.inner.shape)
             self._changed = np.array(selection.chunks)
@@ -175,7 +175,7 @@ class ShardEdit:
         except ValueError as error:
             raise ValueError(f"inner chunk {list(place)}: {error}") from error
 
-    def _merged(self, box: Box, pixels: NDArray[Any]) -> NDArray[Any]:
+    def _merged(self, box: BoundingBox, pixels: NDArray[Any]) -> NDArray[Any]:
         """Return the pixels of a box: decoded, with the new ones."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec):

@@ -28,7 +28,7 @@ from ozx.store.pixels.encoding import Background, Selection
 from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
 from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
-from ozx.store.pixels.update import Change, PixelUpdate
+from ozx.store.pixels.update import PixelChange, PixelUpdate
 from ozx.store.reading import ArchiveSession
 
 # A hand-over to a thread takes longer than reading a few chunks.
@@ -82,13 +82,13 @@ class ArchivePipeline(BoundedPipeline):
         except UndecodableChunkError as error:
             raise error.at(session.path) from error.__cause__
 
-    def _changes(self, items: list[Any]) -> list[Change]:
+    def _changes(self, items: list[Any]) -> list[PixelChange]:
         """Return what zarr-python passes to a codec pipeline for writing as the changed chunks of a selection."""
         changes = []
         for path, spec, selection, wanted, is_complete, *_ in items:
             background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
             codec = self.codec_of(spec.shape, spec.dtype)
-            changes.append(Change(path.path, codec, background, selection, wanted, is_complete))
+            changes.append(PixelChange(path.path, codec, background, selection, wanted, is_complete))
         return changes
 
     def codec_of(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:

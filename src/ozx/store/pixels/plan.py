@@ -17,11 +17,11 @@ from ozx.archive.records import STORED
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.codecs.joined_chunks import JoinedChunk, Take, decoding
 from ozx.errors import FormatError
-from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
 from ozx.store.pixels.selections import Overlap, iter_overlaps
 from ozx.store.pixels.shard_indexes import ShardIndexes, indexes_of
 from ozx.store.reading import ArchiveSession
+from ozx.threads import default_jobs
 
 # More keys than this are looked up together.
 _FEW = 8

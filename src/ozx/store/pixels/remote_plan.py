@@ -21,16 +21,16 @@ from ozx.archive.remote.source import RemoteSource
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.codecs.joined_chunks import Take
 from ozx.errors import FormatError
-from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import POOL, Block, Span, do_together, join_spans, take_spans
 from ozx.store.pixels.plan import NotPlannedError, ReadPlan
 from ozx.store.pixels.selections import Overlap
 from ozx.store.pixels.shard_indexes import index_span
 from ozx.store.reading import ArchiveSession
+from ozx.threads import default_jobs
 
 # Measured at 0, 20 and 100 ms a request: docs/decisions/0020-codec-pipeline.md.
 _GAP = 1 << 16
-_BLOCK = 1 << 20
+_JOINED = 1 << 20
 _MOST_REQUESTS = 64
 _MOST_BYTES = 64 << 20
 # A shard up to this length is requested whole, without a request for its index first.
@@ -41,7 +41,7 @@ _LARGE_SHARD = 16 << 20
 _BATCH = 1 << 18
 
 
-class Part(NamedTuple):
+class _WantedChunks(NamedTuple):
     """Inner chunks of a shard, and where their pixels go."""
 
     place: EntrySpan
@@ -58,7 +58,7 @@ class RemotePlan(ReadPlan):
     def __init__(self, session: ArchiveSession) -> None:
         super().__init__(session)
         self._values: list[tuple[EntrySpan, Take]] = []
-        self._parts: list[Part] = []
+        self._parts: list[_WantedChunks] = []
 
     def add_value(self, place: EntrySpan, take: Take) -> None:
         """Read the value at `place`, verify it, and give it to `take`."""
@@ -68,7 +68,7 @@ class RemotePlan(ReadPlan):
         self, place: EntrySpan, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], key: str, fill: Any
     ) -> None:
         """Read inner chunks of a shard that is an entry."""
-        self._parts.append(Part(place, codec, list(overlaps), view, key, fill))
+        self._parts.append(_WantedChunks(place, codec, list(overlaps), view, key, fill))
 
     def read(self) -> None:
         """Request, verify and decode the planned bytes; a single request needs no event loop."""
@@ -104,7 +104,7 @@ class RemotePlan(ReadPlan):
             super().add_value(place, take)
         for part in self._parts:
             self._add_part(part)
-        yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_BLOCK)
+        yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_JOINED)
 
     def _headers(self) -> Iterator[Block]:
         """Yield the local headers that must be read first, because the offset of the value is unknown."""
@@ -134,7 +134,7 @@ class RemotePlan(ReadPlan):
     def _add_index(self, start: int, length: int, codec: ShardCodec, where: str, data: memoryview) -> None:
         self.indexes.add(start, length, codec, where, bytes(data))
 
-    def _add_part(self, part: Part) -> None:
+    def _add_part(self, part: _WantedChunks) -> None:
         place = part.place
         if not self._is_requested_whole(part):
             shard = self.open_shard(place, part.codec, part.key, part.fill_value, _value_offset(self.reader, place))
@@ -142,12 +142,12 @@ class RemotePlan(ReadPlan):
             return
         block = Block(place.start, place.stop, [])
         block.finish = partial(self._open_whole, part, block)
-        if block.stop - block.start <= _BLOCK:  # one request can read it and its neighbours
+        if block.stop - block.start <= _JOINED:  # one request can read it and its neighbours
             self.spans.append((block.start, block.stop, partial(_take_opened, block)))
         else:
             self.blocks.append(block)
 
-    def _open_whole(self, part: Part, block: Block, data: memoryview) -> None:
+    def _open_whole(self, part: _WantedChunks, block: Block, data: memoryview) -> None:
         """Verify the shard in a received block, and find its requested inner chunks."""
         block.finish = None  # it refers to the block: a cycle would keep the pixels for longer
         begin = value_position(self.reader, part.place, data)
@@ -158,7 +158,7 @@ class RemotePlan(ReadPlan):
         self._add_index(shard.start, shard.length, part.codec, shard.key, value[span.start : span.stop])
         self.add_inner(shard, part.codec, part.overlaps, part.view, block.spans)
 
-    def _is_requested_whole(self, part: Part) -> bool:
+    def _is_requested_whole(self, part: _WantedChunks) -> bool:
         """Return whether a whole shard must be requested.
 
         This is the case if most of the shard is needed, or if it is too small for a request of its index.

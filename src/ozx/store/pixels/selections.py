@@ -19,7 +19,7 @@ Bounds = tuple[int, int, int]  # the first index, the index behind the last one,
 Overlap = tuple[Lengths, tuple[slice, ...] | None, tuple[slice, ...]]
 
 
-class Box(NamedTuple):
+class BoundingBox(NamedTuple):
     """The smallest box of whole inner chunks that contains a selection.
 
     `first` and `shape` are in chunks. `selection` is relative to the box, in pixels; `chunks` are the chunks that the
@@ -124,7 +124,7 @@ def _bounds(part: slice | int, length: int) -> Bounds:
     return part.indices(length) if isinstance(part, slice) else (int(part), int(part) + 1, 1)
 
 
-def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | None:
+def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> BoundingBox | None:
     """Return the box around a selection with index arrays or steps; None for empty and for other selections."""
     positions: list[NDArray[np.int64] | slice] = []
     for part, length in zip(selection, shape, strict=True):
@@ -147,7 +147,7 @@ def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | 
         counts.append(high - low + 1)
         touched.append(np.unique(members // step) if isinstance(found, slice) else members // step)
         moved.append(_moved(found, low * step))
-    return Box(tuple(first), tuple(counts), tuple(moved), list(_iter_touched(positions, touched)))
+    return BoundingBox(tuple(first), tuple(counts), tuple(moved), list(_iter_touched(positions, touched)))
 
 
 def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Iterator[Lengths]:

@@ -22,7 +22,7 @@ from ozx.errors import OzxError
 from ozx.store.pixels.blocks import POOL
 from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, Selection, ShardEdit
 from ozx.store.pixels.plan import NotPlannedError
-from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
+from ozx.store.pixels.selections import BoundingBox, bounding_box, covers, is_basic
 from ozx.store.writing import WriteSession
 
 # Bytes of pixels that one thread encodes at a time, so that the hand-over costs little.
@@ -36,7 +36,7 @@ _AHEAD = 8 << 20
 LARGE_SHARD = 4 << 20
 
 
-class Change(NamedTuple):
+class PixelChange(NamedTuple):
     """A chunk that a selection changes, wholly or in part."""
 
     key: str
@@ -51,7 +51,11 @@ class PixelUpdate:
     """The chunks of one selection, and their new pixels, which lack the axes `drop_axes`."""
 
     def __init__(
-        self, session: WriteSession, changes: Sequence[Change], value: NDArray[Any], drop_axes: tuple[int, ...] = ()
+        self,
+        session: WriteSession,
+        changes: Sequence[PixelChange],
+        value: NDArray[Any],
+        drop_axes: tuple[int, ...] = (),
     ) -> None:
         self._session = session
         self._value = value
@@ -64,7 +68,7 @@ class PixelUpdate:
             for value, group in groupby(done, lambda result: result[0].value):
                 value.store(self._session, (chunks for _, chunks in group))
 
-    def _plan_value(self, change: Change) -> tuple[ChunkCodec | ShardCodec, Box | None]:
+    def _plan_value(self, change: PixelChange) -> tuple[ChunkCodec | ShardCodec, BoundingBox | None]:
         """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
 
         A shard needs the box if the selection has index arrays or steps, or if the new pixels lack axes.
@@ -107,7 +111,7 @@ class PixelUpdate:
                 edit = ChunkEdit(codec, view, inside, pixels, change.background)
                 yield _Job(_Value(key), edit.encode_alone, codec.size, alone if codec.effort < _QUICK else together)
 
-    def _change(self, change: Change, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
+    def _change(self, change: PixelChange, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
         selection, wanted = change.selection, change.wanted
         pixels = self._value[wanted] if self._value.shape else self._value

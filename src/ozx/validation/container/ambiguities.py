@@ -73,7 +73,7 @@ def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
-    paths = {other.entry: other.path for other in facts.ambiguities.other_paths}
+    paths = dict(facts.ambiguities.other_paths)
 
     def other_path(entry: int, name: str) -> str:
         path = brief(paths[entry].decode("utf-8", "replace"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from math import prod
 
@@ -20,8 +20,8 @@ from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
-from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
+from ozx.threads import processors, working
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
 from ozx.validation.wording import listed
@@ -51,7 +51,7 @@ def check_data(
 
 
 @dataclass(frozen=True, slots=True)
-class _Array:
+class _CheckedArray:
     """An array and its chunks; `decoder` is None if ozx cannot decode the chunks."""
 
     path: str
@@ -60,11 +60,11 @@ class _Array:
     decoder: ChunkDecoder | None
 
 
-def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
+def _read_arrays(source: Source) -> tuple[dict[str, _CheckedArray], list[Finding]]:
     """Return the arrays by path, and findings about arrays whose chunks ozx cannot decode."""
     from ozx.store.extension_groups import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
 
-    arrays: dict[str, _Array] = {}
+    arrays: dict[str, _CheckedArray] = {}
     findings = []
     is_legacy = METADATA not in source
     for key in source.iter_keys():
@@ -78,8 +78,8 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
             if not is_legacy and document.get("node_type") != "array":
                 continue
             layout = parse_v2_layout(document, path) if is_legacy else parse_layout(document, path, understands_opening)
-            arrays[path] = _Array(path, key, layout, None)
-            arrays[path] = _Array(path, key, layout, ChunkDecoder(document, layout, path))
+            arrays[path] = _CheckedArray(path, key, layout, None)
+            arrays[path] = _CheckedArray(path, key, layout, ChunkDecoder(document, layout, path))
         except FormatError as error:
             # Checks of documents report faults of a document.
             message = f"the chunks of the array were not checked: {error.message}"
@@ -97,7 +97,7 @@ _Named = tuple[str, tuple[int, ...]]
 
 class _DataCheck:
     def __init__(
-        self, source: Source, arrays: Mapping[str, _Array], *, has_checksums: bool, progress: Progress
+        self, source: Source, arrays: Mapping[str, _CheckedArray], *, has_checksums: bool, progress: Progress
     ) -> None:
         self._source = source
         self._arrays = arrays
@@ -105,23 +105,22 @@ class _DataCheck:
         self._progress = StoppableProgress(progress)
 
     def run(self, jobs: int) -> Iterator[Finding]:
-        executor = ThreadPoolExecutor(jobs)
         waiting: deque[Future[list[Finding]]] = deque()
-        try:
-            layouts = {path: array.layout for path, array in self._arrays.items()}
-            for group in iter_key_groups(self._source.iter_keys(), layouts):
-                yield from _check_keys(group)
-                for task in self._tasks(group):
-                    waiting.append(executor.submit(self._check, *task))
-                    if len(waiting) > 2 * jobs:
-                        yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            self._progress.stop_all()
-            executor.shutdown(cancel_futures=True)
+        with working(jobs) as workers:
+            try:
+                layouts = {path: array.layout for path, array in self._arrays.items()}
+                for group in iter_key_groups(self._source.iter_keys(), layouts):
+                    yield from _check_keys(group)
+                    for task in self._tasks(group):
+                        waiting.append(workers.executor.submit(self._check, *task))
+                        if len(waiting) > 2 * jobs:
+                            yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+            finally:
+                self._progress.stop_all()
 
-    def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
+    def _tasks(self, group: KeyGroup) -> Iterator[tuple[_CheckedArray | None, list[_Named], list[Part]]]:
         """Yield tasks for the workers: stored values with their positions in an array, or values outside of arrays."""
         array = None if group.path is None else self._arrays[group.path]
         if array is not None:
@@ -145,7 +144,7 @@ class _DataCheck:
         if batch:
             yield batch, self._source.parts([key for key, _ in batch])
 
-    def _check(self, array: _Array | None, values: Sequence[_Named], parts: Sequence[Part]) -> list[Finding]:
+    def _check(self, array: _CheckedArray | None, values: Sequence[_Named], parts: Sequence[Part]) -> list[Finding]:
         findings: list[Finding] = []
         for (key, place), part in zip(values, parts, strict=True):
             try:
@@ -181,7 +180,7 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
         yield make_finding("zarr/chunk-key", message, entry=strays[0], severity="error")
 
 
-def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
+def _check_value(array: _CheckedArray, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
     # sharding codec 1.0, "Binary shard format": the index, its checksum, and the positions of the inner chunks.
     inner = dict(iter_inner_chunks(data, place, array.layout, key))
     if array.decoder is None:
@@ -198,7 +197,7 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
         yield make_finding("zarr/chunk-data", message, entry=key)
 
 
-def _most_stored(array: _Array) -> int | None:
+def _most_stored(array: _CheckedArray) -> int | None:
     """Return the maximal length of a stored chunk, or None for shards, which may contain gaps of any length."""
     layout = array.layout
     return None if layout.levels or not layout.item_size else largest_stored(prod(layout.chunks) * layout.item_size)

@@ -47,7 +47,7 @@ def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]
 _RULE = "ome/transformation-ends"
 
 
-class End(NamedTuple):
+class CheckedEnd(NamedTuple):
     """The input or output of a transformation: a coordinate system's name, and its group's path (None: this group)."""
 
     name: str
@@ -60,7 +60,9 @@ class End(NamedTuple):
         return None if axes is None else len(axes)
 
 
-def check_ends(step: dict[str, Any], place: Place, systems: Systems) -> Check[tuple[End | None, End | None]]:
+def check_ends(
+    step: dict[str, Any], place: Place, systems: Systems
+) -> Check[tuple[CheckedEnd | None, CheckedEnd | None]]:
     """Check the input and output of a transformation, and yield findings; return the ends that can be read."""
     start = yield from _check_end(find(step, "input"), place / "input", systems)
     stop = yield from _check_end(find(step, "output"), place / "output", systems)
@@ -92,7 +94,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Sys
     return name
 
 
-def _check_end(value: Any, place: Place, systems: Systems) -> Check[End | None]:
+def _check_end(value: Any, place: Place, systems: Systems) -> Check[CheckedEnd | None]:
     # "the `input` and `output` fields of `coordinateTransformations` MUST contain a json object, which MUST contain the
     # field `name` and MAY contain the field `path`."
     name = value.get("name") if isinstance(value, dict) else None
@@ -108,7 +110,7 @@ def _check_end(value: Any, place: Place, systems: Systems) -> Check[End | None]:
     # the same `zarr.json` file."
     if path is None:
         yield from _check_name(name, place, systems)
-    return End(name, path, place)
+    return CheckedEnd(name, path, place)
 
 
 def _check_name(name: str, place: Place, systems: Systems) -> Check[None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
 from ozx.validation.nodes.place import Check, Place, expect_objects, find
-from ozx.validation.ome.coordinates.ends import End, Systems, check_ends, check_level_ends, check_systems
+from ozx.validation.ome.coordinates.ends import CheckedEnd, Systems, check_ends, check_level_ends, check_systems
 from ozx.validation.ome.coordinates.steps import check_step
 from ozx.validation.ome.levels import check_datasets, check_order_of_scales
 from ozx.validation.report import Finding
@@ -95,7 +95,7 @@ def _check_further(item: dict[str, Any], place: Place, systems: Systems, outputs
             yield from _check_label_end(end, step, where)
 
 
-def _check_label_end(end: End, step: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_label_end(end: CheckedEnd, step: dict[str, Any], place: Place) -> Iterator[Finding]:
     # "The other MUST reference a named coordinate system in the same multiscales group …, or in a child labels group
     # (by `name` and `path`)."
     if end.path is None:

@@ -1,17 +1,18 @@
-"""How many processors this process may use."""
+"""How many threads a run has, by the processors that this process may use."""
 
 import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ozx
-from ozx.flow.workers import default_jobs
-from ozx.processors import _quota_of_process, processors
+from ozx.errors import UsageError
+from ozx.threads import _quota_of_process, checked_jobs, default_jobs, processors, working
 
 
 @pytest.fixture
@@ -96,11 +97,24 @@ def test_a_stream_starts_a_thread_for_each_usable_processor(tmp_path, many, monk
 def test_only_one_module_counts_processors():
     home = Path(ozx.__file__).parent
     found = [path.name for path in home.rglob("*.py") if "cpu_count" in path.read_text("utf-8")]
-    assert found == ["processors.py"]
+    assert found == ["threads.py"]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux has it")
 def test_a_process_bound_to_one_processor():
     code = "import os; os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1]); "
-    code += "from ozx.flow.workers import default_jobs; print(default_jobs())"
+    code += "from ozx.threads import default_jobs; print(default_jobs())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [(0, "at least 1 job; got 0"), (-2, "got -2"), (1.5, "a whole number of jobs; got 1.5"), ("2", "got '2'")],
+)
+def test_other_numbers_are_refused(jobs, message):
+    with pytest.raises(UsageError, match=message):
+        checked_jobs(jobs)
+    with pytest.raises(UsageError, match=message), working(jobs):
+        pass
+    with pytest.raises(UsageError, match=message), ThreadPoolExecutor(1) as pool, working(jobs, pool):
+        pass
