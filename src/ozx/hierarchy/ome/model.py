@@ -133,6 +133,11 @@ class Axis:
     unit: str | None
 
 
+def find_channel_axis(axes: Iterable[Axis]) -> int | None:
+    """Return the index of the first axis of the type ``channel``, or None."""
+    return next((number for number, axis in enumerate(axes) if axis.type == "channel"), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """One resolution level: the path of its array relative to the image, and the position of its pixels.

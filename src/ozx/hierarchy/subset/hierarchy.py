@@ -17,7 +17,7 @@ from ozx.hierarchy.json.reading import Document, as_list, as_object
 from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
-from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
 from ozx.hierarchy.subset.image import (
     crop_image_document,
     explain_crops,
@@ -125,7 +125,7 @@ def separate_levels(
 
     `multiscale` is the image of `places`, or one of its label images. `keep_all` demands all levels.
     """
-    dimension = _channel_axis(multiscale)
+    dimension = find_channel_axis(multiscale.axes)
     if not picked or dimension is None:
         return list(kept), []
     fits: list[int] = []
@@ -157,7 +157,7 @@ def pick_channels(
 
     `others` are the numbers of levels that were left out because their chunks mix picked and other channels.
     """
-    dimension = _channel_axis(multiscale)
+    dimension = find_channel_axis(multiscale.axes)
     left_out = tuple(sorted((*crops.left_out, *others)))
     if not picked or dimension is None or multiscale.axes[dimension].name not in crops.region:
         return replace(crops, left_out=left_out)
@@ -172,13 +172,9 @@ def pick_channels(
 
 def shown_region(multiscale: Multiscale, crops: LevelCrops) -> dict[str, tuple[int, int]]:
     """Return start and stop of the shown full-resolution pixels by axis; omit a channel axis with gaps."""
-    dimension = _channel_axis(multiscale)
+    dimension = find_channel_axis(multiscale.axes)
     channel = None if dimension is None or not crops.picked else multiscale.axes[dimension].name
     return {axis: interval.pixels() for axis, interval in crops.region.items() if axis != channel}
-
-
-def _channel_axis(multiscale: Multiscale) -> int | None:
-    return next((number for number, axis in enumerate(multiscale.axes) if axis.type == "channel"), None)
 
 
 _SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separates them first"
