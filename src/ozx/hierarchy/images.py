@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.nodes import Node, join_path, ome_at
-from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
+from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Plate, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 _LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
@@ -159,6 +159,18 @@ def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
         fields = ome_at(nodes, join_path("", path)).fields
         wells.append(Well(path, None if fields is None else len(fields)))
     return tuple(wells)
+
+
+def placed_wells(plate: Plate) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Yield the path of each well that a plate lists, with its row and column; None if the plate has no such place."""
+    # Of a repeated name, the first index counts.
+    rows, columns = (
+        {name: number for number, name in reversed(list(enumerate(names)))} for names in (plate.rows, plate.columns)
+    )
+    for path in plate.wells:
+        # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
+        row, _, column = join_path("", path).partition("/")
+        yield path, (rows[row], columns[column]) if row in rows and column in columns else None
 
 
 def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, OzxError, ResourceError
-from ozx.hierarchy.images import plate_wells
+from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
@@ -270,28 +270,20 @@ def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
     """Return the fields of a plate; `plate` is the ``plate`` metadata of the group."""
     nodes = GroupNodes(group)
     paths: dict[tuple[int, int], tuple[str, ...]] = {}
-    rows, columns = _places(plate.rows), _places(plate.columns)
     notes = []
-    for well in plate_wells(nodes):
-        parts = join_path("", well.path).split("/")
-        # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
-        if len(parts) != 2 or parts[0] not in rows or parts[1] not in columns:
-            raise FormatError(f"{well.path}: expected a well at ROW/COLUMN, with a row and a column of the plate")
-        if not well.fields:
-            notes.append(f"{well.path}: a well is listed here, but it has no images")
+    for well, place in placed_wells(plate):
+        if place is None:
+            raise FormatError(f"{well}: expected a well at ROW/COLUMN, with a row and a column of the plate")
+        listed = ome_at(nodes, join_path("", well)).fields
+        if not listed:
+            notes.append(f"{well}: a well is listed here, but it has no images")
             continue
-        listed = ome_at(nodes, "/".join(parts)).fields or ()
-        paths[rows[parts[0]], columns[parts[1]]] = tuple(join_path(well.path, path) for path in listed)
+        paths[place] = tuple(join_path(well, path) for path in listed)
     present = (path for fields in paths.values() for path in fields if nodes.find(path) is not None)
     path = next(present, None)
     if path is None:
         raise FormatError("expected a plate with at least one image, found none", hint="ozx info lists the wells.")
     return PlateFields(group, plate.rows, plate.columns, paths, view_image(group, path), notes=tuple(notes))
-
-
-def _places(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of each name; for a duplicate name, its first index."""
-    return {name: number for number, name in reversed(list(enumerate(names)))}
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:

@@ -13,9 +13,10 @@ from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
+from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
-from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
+from ozx.hierarchy.nodes import join_path, ome_at
+from ozx.hierarchy.ome.model import describe_scene, ome_object
 from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
@@ -124,15 +125,15 @@ def _take_images(
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
     """Return the plate at the group `start`; its fields of view are given as indices into `images`."""
-    ome = nodes[""].ome
-    if ome is None or ome.plate is None:
+    plate = ome_at(nodes, "").plate
+    if plate is None:
         return None
     numbers = {path[skip:]: number for number, path in enumerate(images)}
     acquisitions = _acquisitions(start)
     by_id = {number: place for place, (number, _) in enumerate(acquisitions)}
     wells = []
-    for path in (join_path("", well) for well in ome.plate.wells):
-        place = _place_of(ome.plate, path)
+    for listed, place in placed_wells(plate):
+        path = join_path("", listed)
         well = nodes.find(path)
         if place is None or not isinstance(well, zarr.Group):
             continue
@@ -145,15 +146,7 @@ def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], ski
             found, recorded = zip(*fields, strict=True)
             wells.append(WellDescription(*place, found, recorded))
     times = tuple(time for _, time in acquisitions)
-    return PlateDescription(ome.plate.name, ome.plate.rows, ome.plate.columns, tuple(wells), times)
-
-
-def _place_of(plate: Plate, path: str) -> tuple[int, int] | None:
-    # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
-    row, _, column = path.partition("/")
-    if row not in plate.rows or column not in plate.columns:
-        return None
-    return plate.rows.index(row), plate.columns.index(column)
+    return PlateDescription(plate.name, plate.rows, plate.columns, tuple(wells), times)
 
 
 def _items(group: zarr.Group, kind: str, key: str) -> list[dict[str, Any]]:
