@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import zarr
 
-from ozx.store import lazy_views
-from ozx.store.image_view import GroupNodes
-from ozx.store.lazy_views import LevelSlice, PlatePicture, plate_fields
+from ozx.store import image_view
+from ozx.store.image_view import GroupNodes, LevelSlice
+from ozx.store.lazy_views import PlatePicture, plate_fields
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_what_is_read_in_pieces_is_the_same(monkeypatch, key, most):
     data = np.arange(64 * 64, dtype="u2").reshape(64, 64)
     whole = zarr.create_array({}, shape=(64, 64), chunks=(3, 5), dtype="uint16")
     whole[...] = data
-    monkeypatch.setattr(lazy_views, "_MOST_CHUNKS", most)
+    monkeypatch.setattr(image_view, "_MOST_CHUNKS", most)
     assert np.array_equal(LevelSlice(whole, "0")[key], data[key])
 
 

@@ -16,8 +16,7 @@ from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.subset.region import IndexRange
 from ozx.images.description import ImageDescription, PixelSize
-from ozx.store.image_view import ImageLevel, ImageView
-from ozx.store.lazy_views import LevelSlice
+from ozx.store.image_view import ImageLevel, ImageView, LevelSlice
 
 #: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")

@@ -21,8 +21,8 @@ from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.ome.model import Axis
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import percentile_window
-from ozx.store.image_view import GroupNodes, ImageView, view_image
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image
+from ozx.store.lazy_views import PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.store.reading_price import Price, check_price, price_of
 
 # Cache decoded chunks, because neighbouring tiles usually need the same chunks.

@@ -19,8 +19,8 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
-from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image, view_images
+from ozx.store.lazy_views import PlateFields, PlatePicture, plate_fields
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
