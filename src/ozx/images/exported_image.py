@@ -16,7 +16,7 @@ from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.subset.region import IndexRange
 from ozx.images.description import ImageDescription, PixelSize
-from ozx.store.image_view import ImageLevel, ImageView, LevelSlice
+from ozx.store.image_view import ImageView, LevelSlice
 
 #: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")
@@ -194,7 +194,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
 
 
 def _levels(
-    chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
+    chosen: Sequence[LevelSlice], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
 ) -> list[ExportedLevel]:
     """Return the levels that OME-TIFF can store.
 
@@ -203,7 +203,7 @@ def _levels(
     levels: list[ExportedLevel] = []
     repeated = []
     for level in chosen:
-        new = ExportedLevel(LevelSlice(level.array, level.path), dimensions, dtype)
+        new = ExportedLevel(level, dimensions, dtype)
         if not levels:
             levels.append(new)
             continue
@@ -235,7 +235,7 @@ def _levels(
     return levels
 
 
-def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[int | None]) -> bool:
+def _has_same_extent(level: LevelSlice, first: LevelSlice, dimensions: Sequence[int | None]) -> bool:
     """Return whether both levels cover one area along `dimensions`, up to one pixel of `level`, as far as is known."""
     if level.scale is None or first.scale is None or level.translation is None or first.translation is None:
         return True
@@ -250,7 +250,7 @@ def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[
     return True
 
 
-def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:
+def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: LevelSlice) -> dict[str, PixelSize]:
     """Return the pixel sizes by axis; a size of 1 without a unit is treated as unknown."""
     sizes = {}
     for axis, dimension in zip(AXES, dimensions, strict=True):

@@ -25,7 +25,7 @@ from xarray.core import indexing
 from ozx.errors import FormatError, OzxWarning, UsageError
 from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.nodes import join_path
-from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, list_images, view_image, view_images
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, list_images, view_image, view_images
 from ozx.store.opening import open_group
 
 _SHOWN = 3  # images named in a message
@@ -247,7 +247,7 @@ def _all_views(group: zarr.Group) -> Iterator[ImageView]:
 
 
 def _make_dataset(
-    view: ImageView, level: ImageLevel, parent: zarr.Group, drop_variables: str | Iterable[str] | None
+    view: ImageView, level: LevelSlice, parent: zarr.Group, drop_variables: str | Iterable[str] | None
 ) -> xr.Dataset:
     for note in view.unapplied:
         warnings.warn(note, OzxWarning, stacklevel=3)
@@ -275,7 +275,7 @@ def _dims(view: ImageView) -> tuple[str, ...]:
     return dims
 
 
-def _coordinates(view: ImageView, level: ImageLevel, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
+def _coordinates(view: ImageView, level: LevelSlice, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
     channel_axis = view.channel_axis
     for number, (dim, axis, length) in enumerate(zip(dims, view.axes, level.array.shape, strict=True)):
         if number == channel_axis:

@@ -57,29 +57,18 @@ _MOST_CHUNKS = 20_000
 Index = tuple[slice | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ImageLevel:
-    """One resolution level of an image: its array, scale and translation.
-
-    `path` is the path of the array relative to the opened group. `scale` and `translation` have one value per axis, in
-    the axes' units; both are None if the metadata has no transformations, or has some that are not scales or
-    translations.
-    """
-
-    path: str
-    array: zarr.Array[Any]
-    scale: tuple[float, ...] | None
-    translation: tuple[float, ...] | None
-
-
 @dataclass(frozen=True)
 class LevelSlice:
-    """A lazy array of one level of an image, or of one channel of the level, without the channel dimension."""
+    """One resolution level of an image as a lazy array, or one channel of it, without the channel dimension."""
 
-    array: zarr.Array[Any]
-    path: str
+    array: zarr.Array[Any]  # with all dimensions
+    path: str  # of the array, relative to the opened group
     axis: int | None = None
     channel: int | None = None
+    # One value per axis, in the axes' units; None if the metadata has no transformations, or has some that are not
+    # scales or translations.
+    scale: tuple[float, ...] | None = None
+    translation: tuple[float, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -173,7 +162,7 @@ class ImageView:
     path: str  # from the opened group to the image's group; empty for the opened group itself
     name: str | None  # from the metadata
     axes: tuple[Axis, ...]  # one per dimension of the arrays
-    levels: tuple[ImageLevel, ...]  # at least one, full resolution first; all have one dimension per axis
+    levels: tuple[LevelSlice, ...]  # at least one, full resolution first; all have one dimension per axis
     # from ``omero``, empty where it is missing; their number may differ from that of the array's channels
     channels: tuple[ShownChannel, ...]
     labels: tuple[str, ...]  # paths of the label images that belong to this image
@@ -329,8 +318,8 @@ def _view(nodes: GroupNodes, group: zarr.Group, path: str, multiscale: Multiscal
     )
 
 
-def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple[ImageLevel, ...], tuple[str, ...]]:
-    levels: list[ImageLevel] = []
+def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple[LevelSlice, ...], tuple[str, ...]]:
+    levels: list[LevelSlice] = []
     notes: list[str] = []
     for dataset in multiscale.datasets:
         where = join_path(path, dataset.path or "")
@@ -346,7 +335,7 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
                 f"{where}: expected {len(multiscale.axes)} dimensions, one per axis, found {array.ndim}",
                 hint="Run ozx validate to list all faults.",
             )
-        levels.append(ImageLevel(where, array, dataset.scale, dataset.translation))
+        levels.append(LevelSlice(array, where, scale=dataset.scale, translation=dataset.translation))
     if not levels:
         raise FormatError(f"{path or 'the root'}: expected a multiscale with datasets, found none")
     return tuple(levels), tuple(notes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -155,7 +155,7 @@ class PlatePicture:
                     f"{view.path}: expected {expected} channels as in {first.path}, found {found}",
                     hint="Open this field by itself.",
                 )
-        return LevelSlice(level.array, level.path, self.axis, self.channel)
+        return replace(level, axis=self.axis, channel=self.channel)
 
 
 def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:

@@ -321,8 +321,7 @@ class Pictures:
 
     def _open_image(self, path: str) -> Picture:
         view = view_image(self.group, path)
-        sources = tuple(LevelSlice(level.array, level.path) for level in view.levels)
-        return self._checked(Picture(path, view, view.axes, sources, (*view.notes, *view.unapplied), self.cache))
+        return self._checked(Picture(path, view, view.axes, view.levels, (*view.notes, *view.unapplied), self.cache))
 
     def _open_plate(self, part: str) -> Picture:
         fields = self.fields

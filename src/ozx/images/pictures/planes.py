@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.colors import ShownPlane
 from ozx.hierarchy.ome.model import Axis
-from ozx.store.image_view import ImageLevel, ImageView, LevelSlice
+from ozx.store.image_view import ImageView, LevelSlice
 from ozx.store.reading_price import Price, check_price, price_of
 
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
@@ -28,7 +28,7 @@ _MOST_CHANNELS = 6
 class Plane:
     """One y-x plane of one level of an image, for all channels."""
 
-    level: ImageLevel  # the level with its stored array
+    level: LevelSlice  # the level with its stored array
     y: int  # numbers of the dimensions y and x
     x: int
     channel: int | None  # number of the channel dimension, or None
@@ -104,7 +104,7 @@ def _check_plane(plane: Plane, share: int) -> None:
     check_plane_price(plane, plane.level, share)
 
 
-def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
+def check_plane_price(plane: Plane, level: LevelSlice, share: int = 1) -> None:
     """Raise an error if reading a plane of `level` for all shown channels takes too much time or memory."""
     array = level.array
     key: list[slice | int] = list(plane.index)
@@ -130,13 +130,12 @@ def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size:
     return sides.index(min(enough) if enough else max(sides))
 
 
-def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None = None) -> list[NDArray[Any]]:
+def read_planes(plane: Plane, channels: Sequence[int], level: LevelSlice | None = None) -> list[NDArray[Any]]:
     """Return the pixels (y, x) of the given channels, sorted by channel number.
 
     `level` is a level of similar shape, which is read instead of the plane's own level.
     """
-    level = level or plane.level
-    source = LevelSlice(level.array, level.path)
+    source = plane.level if level is None else level
     key: list[slice | int] = list(plane.index)
     key[plane.y] = key[plane.x] = slice(None, None, plane.step)
     axes = [axis for axis in (plane.channel, plane.y, plane.x) if axis is not None]
@@ -211,7 +210,7 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _pixel_size(axes: Sequence[Axis], level: ImageLevel, y: int, x: int) -> tuple[float, float] | None:
+def _pixel_size(axes: Sequence[Axis], level: LevelSlice, y: int, x: int) -> tuple[float, float] | None:
     if level.scale is None or axes[y].unit != axes[x].unit:
         return None
     height, width = level.scale[y], level.scale[x]

@@ -21,7 +21,7 @@ from ozx.hierarchy.ome.model import Plate
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, view_image
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image
 from ozx.store.lazy_views import PlateFields, plate_fields
 
 _EMBEDDED_SIZE = 256
@@ -169,7 +169,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
         raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
     if not _is_alike(array.shape, plane):
         raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
-    level = ImageLevel(where, array, None, None)
+    level = LevelSlice(array, where)
     try:
         check_plane_price(plane, level, _SHARES)
     except UnsupportedError as error:

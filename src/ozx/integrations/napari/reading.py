@@ -181,7 +181,7 @@ def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
 
 def _picture(view: ImageView, name: str, place: Place) -> _Picture:
     def slice_level(level: int, axis: int | None, channel: int) -> LevelSlice:
-        return LevelSlice(view.levels[level].array, view.levels[level].path, axis, channel)
+        return replace(view.levels[level], axis=axis, channel=channel)
 
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
