@@ -11,7 +11,7 @@ from ozx.hierarchy.nodes import Node, join_path, ome_at
 from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Plate, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-_LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
+LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _FRAMES = "frames"  # where ozx.stream puts records of frames
 _OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
 # Each level halves the image: a dozen levels are many, and a list of a million is an attack.
@@ -147,7 +147,7 @@ def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
 
 def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
     """Return the paths of the label images of the image at path `image`."""
-    group = join_path(image, _LABELS)
+    group = join_path(image, LABELS)
     return [join_path(group, name) for name in ome_at(nodes, group).labels or ()]
 
 

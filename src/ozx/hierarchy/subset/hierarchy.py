@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import Document, as_list, as_object
 from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import NoteCollector, join_path
@@ -41,9 +42,6 @@ from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 
 # Choice of a label image's levels that match the kept levels of its image.
-
-#: OME-Zarr 0.5, "labels": the name of the group beside the levels of an image.
-LABELS = "labels"
 
 
 def labels_group(path: str) -> str:

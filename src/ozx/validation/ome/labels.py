@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
@@ -115,7 +116,7 @@ _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 
 def check_labels_are_listed(image: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield a finding if the ``labels`` group of an image does not list its label images."""
-    path = join_path(image.path, "labels")
+    path = join_path(image.path, LABELS)
     if not image.ome.multiscales or not nodes.is_group(path) or nodes.is_unknown(path):
         return
     group = nodes.group(path)
