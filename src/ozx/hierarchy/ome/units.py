@@ -16,6 +16,9 @@ SPACE_UNITS = frozenset(
     ["angstrom", "foot", "inch", "meter", "mile", "parsec", "yard", *(f"{prefix}meter" for prefix in _PREFIXES)]
 )
 TIME_UNITS = frozenset(["day", "hour", "minute", "second", *(f"{prefix}second" for prefix in _PREFIXES)])
+#: The units by the type of axis that may have them, and all units.
+UNITS_OF = {"space": SPACE_UNITS, "time": TIME_UNITS}
+ALL_UNITS = SPACE_UNITS | TIME_UNITS
 
 # Unicode has the letter mu twice.
 _LETTERS = {"p": "pico", "n": "nano", "u": "micro", "\u00b5": "micro", "\u03bc": "micro", "m": "milli", "": ""}
@@ -41,16 +44,15 @@ def axis_type_of(unit: str) -> str:
 
 def check_unit(unit: str) -> str:
     """Return the unit as OME-Zarr spells it; symbols and other spellings are understood."""
-    known = SPACE_UNITS | TIME_UNITS
     word = str(unit).strip()
     symbol = next(
         (_SYMBOLS[each] for each in (word, word.lower(), word.lower().removesuffix("s")) if each in _SYMBOLS), None
     )
     spelled = re.sub("metre$", "meter", word.lower().removesuffix("s"))
-    found = word if word in known else symbol or spelled
-    if found in known:
+    found = word if word in ALL_UNITS else symbol or spelled
+    if found in ALL_UNITS:
         return found
-    close = difflib.get_close_matches(spelled, sorted(known), 1, cutoff=0.8) if len(spelled) > len("foot") else []
+    close = difflib.get_close_matches(spelled, sorted(ALL_UNITS), 1, cutoff=0.8) if len(spelled) > len("foot") else []
     raise UsageError(
         f"expected a unit of space or time, such as micrometer, um or second; got {unit!r}",
         hint=f"Did you mean {close[0]}?"

@@ -18,7 +18,7 @@ from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
-from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.hierarchy.ome.units import ALL_UNITS
 from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image, view_images
 from ozx.store.lazy_views import PlateFields, PlatePicture, plate_fields
 
@@ -29,7 +29,6 @@ LayerData = tuple[Any, dict[str, Any], str]
 _COLORS = (("gray",), ("magenta", "green"), ("cyan", "yellow", "magenta", "red", "green", "blue"))
 # Each channel becomes a layer up to this number; a list of hundreds is useless.
 _MOST_CHANNELS = 64
-_UNITS = SPACE_UNITS | TIME_UNITS
 _NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of label values without a colour, if others have one
 _URI = "ozx://"
 
@@ -287,8 +286,8 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
     if all(names):
         meta["axis_labels"] = names
     units = [view.axes[number].unit for number in kept]
-    if any(unit in _UNITS for unit in units):  # napari refuses unknown ones
-        meta["units"] = ["pixel"] * lead + [unit if unit in _UNITS else "pixel" for unit in units]
+    if any(unit in ALL_UNITS for unit in units):  # napari refuses unknown ones
+        meta["units"] = ["pixel"] * lead + [unit if unit in ALL_UNITS else "pixel" for unit in units]
     if level.scale is not None:
         if 0 in level.scale:
             raise FormatError(f"{level.path}: expected a scale other than 0 for every axis, found {level.scale}")

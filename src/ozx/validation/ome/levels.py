@@ -10,7 +10,7 @@ from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.ome.model import Axis, Multiscale
-from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.hierarchy.ome.units import UNITS_OF
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.nodes.place import (
     MISSING,
@@ -173,7 +173,6 @@ def _role(axis: Axis) -> str | None:
 
 # Rules about the axes of an image and their order (OME-Zarr 0.5.2, "axes" and "multiscales" metadata).
 
-_UNITS = {"space": SPACE_UNITS, "time": TIME_UNITS}
 # The order of the types; a custom type has the place of a channel.
 _RANKS = {"time": 0, "channel": 1, "space": 2}
 
@@ -205,7 +204,7 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
     elif kind is not None and not isinstance(kind, str):
         message = f"axis {shown(name)}: expected a type, a string; found {shown(kind)}"
         yield place.finding("ome/axis-type", message, severity="error")
-    units = _UNITS.get(kind) if isinstance(kind, str) else None
+    units = UNITS_OF.get(kind) if isinstance(kind, str) else None
     if units is None:  # the text names units for space and time only
         return
     # "SHOULD contain the field "unit" to specify the physical unit of this dimension. The value SHOULD be one of the
