@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.images import LABELS
-from ozx.hierarchy.json.reading import Document, as_list, as_object
+from ozx.hierarchy.json.reading import Document, as_list, as_object, plain_json
 from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
@@ -189,18 +190,33 @@ class CroppedArray:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageSubset:
-    """The extracted part of one image."""
+class ExtractedImage:
+    """The extracted part of one image.
+
+    Attributes
+    ----------
+    path
+        Path of its group in the new file; the root's is empty.
+    levels
+        Paths of the kept levels, relative to this group, the finest first.
+    left_out
+        Paths of the other levels.
+    region
+        Start and stop of the extracted full-resolution pixels, by axis. Empty if neither a region nor channels were
+        requested.
+    channels
+        Numbers of the kept channels in the source if channels between them are left out; else empty.
+    """
 
     path: str
-    # Paths of the kept levels, below the group, the finest first.
     levels: tuple[str, ...]
-    # Paths of the other levels.
     left_out: tuple[str, ...]
-    # Start and stop of the shown full-resolution pixels, by axis; empty if no region is requested.
     region: dict[str, tuple[int, int]]
-    # The numbers of the kept channels if channels between them are left out; else empty.
-    channels: tuple[int, ...]
+    channels: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``images`` in ``ozx extract --json``."""
+        return {**plain_json(self)}
 
 
 @dataclass(slots=True)
@@ -208,7 +224,7 @@ class Subset:
     """The extracted part of a hierarchy."""
 
     # Images and label images, in the order of their groups.
-    images: list[ImageSubset] = field(default_factory=list)
+    images: list[ExtractedImage] = field(default_factory=list)
     # New documents by path, those of cropped arrays included.
     documents: dict[str, Document] = field(default_factory=dict)
     arrays: dict[str, CroppedArray] = field(default_factory=dict)
@@ -433,7 +449,7 @@ class _SubsetPlanner:
                 )
             self._kept[array] = chosen[number]
         self._subset.images.append(
-            ImageSubset(
+            ExtractedImage(
                 path,
                 tuple(_path(multiscale, number) for number in crops.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
