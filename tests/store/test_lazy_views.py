@@ -47,7 +47,8 @@ def add_field(root, path, levels):
 
 
 def plate_of(root):
-    return plate_fields(root, GroupNodes(root)[""].ome.plate)
+    nodes = GroupNodes(root)
+    return plate_fields(nodes, nodes[""].ome.plate)
 
 
 def test_a_plate_of_a_million_places_is_read_by_its_wells():

@@ -24,8 +24,9 @@ from xarray.core import indexing
 
 from ozx.errors import FormatError, OzxWarning, UsageError
 from ozx.flow.sources.location import printable_location
+from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import join_path
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, list_images, view_image, view_images
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
 from ozx.store.opening import open_group
 
 _SHOWN = 3  # images named in a message
@@ -218,13 +219,14 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
 
 def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
     """Return the selected image; raise an error if there are several images and no selection."""
-    paths = list_images(group)
+    nodes = GroupNodes(group)
+    paths = list(image_paths(nodes))
     if image is None and (len(paths) == 1 or not paths):
-        return view_image(group, *paths)
+        return nodes.image(*paths)
     if isinstance(image, int) and image >= 0:
-        found = list(islice(view_images(group), image, image + 1))
+        found = list(islice(nodes.images(), image, image + 1))
     else:
-        found = [view for view in view_images(group) if image is not None and image in (view.path, view.name)]
+        found = [view for view in nodes.images() if image is not None and image in (view.path, view.name)]
     if found:
         return found[0]
     paths = [join_path(group.path, path) for path in paths]  # in the form of group=
@@ -240,10 +242,10 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
 
 
 def _all_views(group: zarr.Group) -> Iterator[ImageView]:
-    for view in view_images(group):
+    nodes = GroupNodes(group)
+    for view in nodes.images():
         yield view
-        for path in view.labels:
-            yield view_image(group, path)
+        yield from map(nodes.image, view.labels)
 
 
 def _make_dataset(

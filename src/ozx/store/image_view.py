@@ -193,6 +193,9 @@ class GroupNodes(Mapping[str, Node]):
         self._group = group
         self._found: dict[str, zarr.Group | zarr.Array[Any] | None] = {"": group}
 
+    def __reduce__(self) -> tuple[type[GroupNodes], tuple[zarr.Group]]:
+        return GroupNodes, (self._group,)  # another process reads the nodes that it needs
+
     def __getitem__(self, path: str) -> Node:
         found = self.find(path)
         if found is None:
@@ -221,6 +224,18 @@ class GroupNodes(Mapping[str, Node]):
                 _check_chunks(found, path)
             self._found[path] = found
         return self._found[path]
+
+    def image(self, path: str = "") -> ImageView:
+        """Return the image at `path`, or the first image of a group with several images.
+
+        Raise `FormatError` if there is no image, or axes and arrays do not match; a missing lower level is only noted.
+        """
+        return next(_views(self, path))
+
+    def images(self) -> Iterator[ImageView]:
+        """Yield the images that the root's metadata lists, each read on request; raise errors as `image` does."""
+        for path in image_paths(self):
+            yield from _views(self, path)
 
     def _open(self, path: str) -> zarr.Group | zarr.Array[Any] | None:
         group = self._group
@@ -261,29 +276,6 @@ def refused_by_zarr(where: str) -> Iterator[None]:
             f"{where}: zarr cannot open this node: {words_of(error)}",
             hint="Run ozx validate to list the faults.",
         ) from error
-
-
-def list_images(group: zarr.Group) -> list[str]:
-    """Return the paths of the images listed in a group's metadata, including missing images.
-
-    The group of an image lists itself (path ``""``); a plate lists the fields of all wells; a series lists its images.
-    """
-    return list(image_paths(GroupNodes(group)))
-
-
-def view_images(group: zarr.Group) -> Iterator[ImageView]:
-    """Yield the images listed in a group's metadata, each read on request; raise errors as `view_image` does."""
-    nodes = GroupNodes(group)
-    for path in image_paths(nodes):
-        yield from _views(nodes, path)
-
-
-def view_image(group: zarr.Group, path: str = "") -> ImageView:
-    """Return the image at `path` below a group, or the first image of a group with several images.
-
-    Raise `FormatError` if there is no image, or axes and arrays do not match; a missing lower level is only noted.
-    """
-    return next(_views(GroupNodes(group), path))
 
 
 def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Plate
-from ozx.store.image_view import GroupNodes, ImageView, Index, LevelSlice, view_image
+from ozx.store.image_view import GroupNodes, ImageView, Index, LevelSlice
 
 Slices = tuple[slice, ...]
 
@@ -32,7 +31,7 @@ class PlateFields:
     below a field's group; it is empty if the field's own image is shown.
     """
 
-    group: zarr.Group
+    nodes: GroupNodes
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     paths: dict[tuple[int, int], tuple[str, ...]]
@@ -59,15 +58,14 @@ class PlateFields:
             return None
         path = join_path(fields[number], self.part)
         if path not in self._views:
-            is_there = GroupNodes(self.group).find(path) is not None
-            self._views[path] = view_image(self.group, path) if is_there else None
+            self._views[path] = self.nodes.image(path) if self.nodes.find(path) is not None else None
         return self._views[path]
 
     def labels(self) -> list[PlateFields]:
         """Return one `PlateFields` for each label image of the plate's first field."""
         start = len(self.first.path) + 1
         return [
-            PlateFields(self.group, self.rows, self.columns, self.paths, view_image(self.group, path), path[start:])
+            PlateFields(self.nodes, self.rows, self.columns, self.paths, self.nodes.image(path), path[start:])
             for path in self.first.labels
         ]
 
@@ -158,9 +156,8 @@ class PlatePicture:
         return replace(level, axis=self.axis, channel=self.channel)
 
 
-def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
-    """Return the fields of a plate; `plate` is the ``plate`` metadata of the group."""
-    nodes = GroupNodes(group)
+def plate_fields(nodes: GroupNodes, plate: Plate) -> PlateFields:
+    """Return the fields of a plate; `plate` is the ``plate`` metadata of the root."""
     paths: dict[tuple[int, int], tuple[str, ...]] = {}
     notes = []
     for well, place in placed_wells(plate):
@@ -175,7 +172,7 @@ def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
     path = next(present, None)
     if path is None:
         raise FormatError("expected a plate with at least one image, found none", hint="ozx info lists the wells.")
-    return PlateFields(group, plate.rows, plate.columns, paths, view_image(group, path), notes=tuple(notes))
+    return PlateFields(nodes, plate.rows, plate.columns, paths, nodes.image(path), notes=tuple(notes))
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:

@@ -26,7 +26,7 @@ _MOST_COLORS = 100_000
 
 def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
     """Return a description of the file: its images, or the wells of its plate with their fields."""
-    nodes = GroupNodes(pictures.group)
+    nodes = pictures.nodes
     ome = nodes[""].ome
     fields = pictures.fields
     answer: dict[str, Any] = {

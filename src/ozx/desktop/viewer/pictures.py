@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
+from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.ome.model import Axis
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import percentile_window
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
 from ozx.store.lazy_views import PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.store.reading_price import Price, check_price, price_of
 
@@ -295,15 +296,15 @@ class Pictures:
     """The pictures of one file, each opened on request."""
 
     def __init__(self, group: zarr.Group) -> None:
-        self.group = group
+        self.group, self.nodes = group, GroupNodes(group)
         self.cache = ChunkCache(_KEPT_CHUNKS)
         self._opened: dict[tuple[str, bool], Picture] = {}
 
     @cached_property
     def fields(self) -> PlateFields | None:
         """The fields of the plate; None for a file without a plate."""
-        ome = GroupNodes(self.group)[""].ome
-        return None if ome is None or ome.plate is None else plate_fields(self.group, ome.plate)
+        plate = ome_at(self.nodes, "").plate
+        return None if plate is None else plate_fields(self.nodes, plate)
 
     def image(self, path: str) -> Picture:
         """Return the image or label image at `path`; raise `FormatError` if it cannot be shown."""
@@ -320,7 +321,7 @@ class Pictures:
         return self._opened[key]
 
     def _open_image(self, path: str) -> Picture:
-        view = view_image(self.group, path)
+        view = self.nodes.image(path)
         return self._checked(Picture(path, view, view.axes, view.levels, (*view.notes, *view.unapplied), self.cache))
 
     def _open_plate(self, part: str) -> Picture:

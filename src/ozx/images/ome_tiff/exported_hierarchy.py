@@ -13,7 +13,7 @@ from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.hierarchy.images import placed_wells
+from ozx.hierarchy.images import image_paths, placed_wells
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import describe_scene, ome_object
@@ -22,7 +22,7 @@ from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import OmeXml
-from ozx.store.image_view import GroupNodes, list_images, view_image
+from ozx.store.image_view import GroupNodes
 
 #: OME-Zarr 0.5, "bioformats2raw.layout": the key of the images' original OME-XML.
 METADATA_KEY = "OME/METADATA.ome.xml"
@@ -45,7 +45,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> Exported
     """Return the images below a group in the form that OME-TIFF requires; no pixels are read."""
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
-    images = list(_take_images(start, nodes, choice, notes, len(group.path) and len(group.path) + 1))
+    images = list(_take_images(nodes, start.path, choice, notes, len(group.path) and len(group.path) + 1))
     if not images:
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without images"
@@ -78,35 +78,35 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
             hint=f"{way} to export the image; --levels chooses its levels.",
         )
     if found is None:
-        raise UsageError(f"expected the path of an image; there is no {path!r}", hint=_hint_at_images(group, path))
+        raise UsageError(f"expected the path of an image; there is no {path!r}", hint=_hint_at_images(nodes, path))
     return found
 
 
-def _hint_at_images(group: zarr.Group, path: str) -> str:
+def _hint_at_images(nodes: GroupNodes, path: str) -> str:
     """Return the hint for a missing path: the images and wells of the file, or how to export the only image."""
-    images = list_images(group)
+    images = list(image_paths(nodes))
     if images != [""]:
         return similar_nodes(path, {*images, *(image.rpartition("/")[0] for image in images)})
-    labels = view_image(group, "").labels
+    labels = nodes.image().labels
     nearest = f" {similar_nodes(path, labels)}" if labels else ""
     return f"Leave out --path: the file is one image. ozx extract --channels selects channels.{nearest}"
 
 
 def _take_images(
-    start: zarr.Group, nodes: GroupNodes, choice: IndexRange, notes: list[str], given: int
+    nodes: GroupNodes, start: str, choice: IndexRange, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
     """Yield the images below a group for the export; add notes about images and labels that are left out."""
     labels, counts = list[str](), list[int]()
     root = nodes[""].ome
     if root is not None and root.scene is not None:
         notes.append(describe_scene(root.scene))
-    for path in list_images(start):
-        full = join_path(start.path, path)
+    for path in image_paths(nodes):
+        full = join_path(start, path)
         if not isinstance(nodes.find(path), zarr.Group):
             notes.append(f"{full}: an image is listed here, but does not exist")
             continue
-        view = view_image(start, path)
-        labels += [join_path(start.path, label) for label in view.labels]
+        view = nodes.image(path)
+        labels += [join_path(start, label) for label in view.labels]
         counts.append(len(view.levels))
         ome = nodes[path].ome
         if ome is not None and len(ome.multiscales) > 1:
@@ -193,11 +193,14 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
         root = None
         with contextlib.suppress(FileNotFoundError, KeyError):
             root = zarr.open_group(start.store, mode="r", path="", zarr_format=start.metadata.zarr_format)
-    listed = [] if root is None else list_images(root)
+    nodes = None if root is None else GroupNodes(root)
+    listed = [] if nodes is None else list(image_paths(nodes))
     places = {path: number for number, path in enumerate(listed)}
     if len(document.images) in (len(listed), len(described)):
         described = list(range(len(document.images)))
-    by_place = _wells_of(GroupNodes(root), root, listed, document) if root is not None and document.plate else None
+    by_place = (
+        _wells_of(nodes, root, listed, document) if nodes is not None and root is not None and document.plate else None
+    )
     if by_place is None and len(described) == len(listed):
         by_place = dict(enumerate(described))
     if by_place is not None:

@@ -21,7 +21,7 @@ from ozx.hierarchy.ome.model import Plate
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
 from ozx.store.lazy_views import PlateFields, plate_fields
 
 _EMBEDDED_SIZE = 256
@@ -46,14 +46,14 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     nodes = GroupNodes(group)
     root = nodes[""].ome
     if root is not None and root.plate is not None:
-        return _draw_plate(group, root.plate, size)
+        return _draw_plate(nodes, root.plate, size)
     notes: list[str] = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
             # Images in a group that lists labels are label images, even without image-label; but not if the group
             # itself is the image.
             is_label = root is not None and root.labels is not None and not root.multiscales
-            view = view_image(group, path)
+            view = nodes.image(path)
             pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
             return Thumbnail(pixels, path, level, tuple(notes))
         notes.append(f"{path}: an image is listed here, but does not exist")
@@ -102,13 +102,13 @@ Place = tuple[int, int]
 Planes = list[NDArray[Any]]
 
 
-def _draw_plate(group: zarr.Group, plate: Plate, size: int) -> Thumbnail:
+def _draw_plate(nodes: GroupNodes, plate: Plate, size: int) -> Thumbnail:
     """Draw all wells of a plate side by side, with the colours and contrast of the first well.
 
     If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
     first is gray.
     """
-    fields = plate_fields(group, plate)
+    fields = plate_fields(nodes, plate)
     step = _choose_step(fields, size)
     rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
     plane = choose_plane(
@@ -138,7 +138,6 @@ def _read_tiles(
     fields: PlateFields, plane: Plane, channels: list[int], step: int
 ) -> tuple[dict[Place, Planes], list[str]]:
     """Return the planes of the first field of each well, and a note about wells without a field."""
-    nodes = GroupNodes(fields.group)
     inside = plane.level.path[len(fields.first.path) + 1 :]
     tiles: dict[Place, Planes] = {}
     failed: list[str] = []
@@ -148,7 +147,7 @@ def _read_tiles(
         if place in tiles:
             continue
         try:
-            tiles[place] = _read_field(nodes, paths, inside, plane, channels)
+            tiles[place] = _read_field(fields.nodes, paths, inside, plane, channels)
         except FormatError as error:
             failed.append(f"{fields.rows[row]}/{fields.columns[column]}")
             problem = problem or error

@@ -19,7 +19,7 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
 from ozx.hierarchy.ome.units import ALL_UNITS
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice, view_image, view_images
+from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
 from ozx.store.lazy_views import PlateFields, PlatePicture, plate_fields
 
 #: The data of a layer, the arguments of its constructor, and its type.
@@ -124,13 +124,14 @@ def _is_ours(path: str) -> bool:
 
 
 def _read(group: zarr.Group, name: str) -> list[LayerData]:
-    root = GroupNodes(group)[""].ome
+    nodes = GroupNodes(group)
+    root = nodes[""].ome
     if root is not None and root.plate is not None:
-        return _read_plate(group, root.plate, name)
-    views = list(view_images(group))
+        return _read_plate(nodes, root.plate, name)
+    views = list(nodes.images())
     placed = _place_images(None if root is None else root.scene, views)
     images = [
-        (view.name or view.path or _stem(name), _read_image(group, view, place, name))
+        (view.name or view.path or _stem(name), _read_image(nodes, view, place, name))
         for view, place in zip(views, placed, strict=True)
     ]
     if not images:
@@ -154,14 +155,14 @@ def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place
     ]
 
 
-def _read_image(group: zarr.Group, view: ImageView, place: Place, name: str) -> list[LayerData]:
+def _read_image(nodes: GroupNodes, view: ImageView, place: Place, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
     title = view.name or view.path or _stem(name)
     layers = list(_label_layers(picture, title) if view.is_label else _image_layers(picture, title))
     for path in view.labels:
-        shown = view_image(group, path)
+        shown = nodes.image(path)
         label = _picture(shown, name, _place_of_label(place, view, shown))
         layers += _label_layers(label, path.rpartition("labels/")[2], picture)
     return layers
@@ -187,8 +188,8 @@ def _picture(view: ImageView, name: str, place: Place) -> _Picture:
     return _Picture(name, view, slice_level, place=place)
 
 
-def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
-    fields = plate_fields(group, plate)
+def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
+    fields = plate_fields(nodes, plate)
     for note in fields.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
     title = plate.name or _stem(name)
