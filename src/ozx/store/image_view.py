@@ -23,7 +23,6 @@ from zarr.storage import WrapperStore
 from ozx.codecs.zarr_errors import missing_codec, words_of
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.hierarchy.images import image_paths, label_paths
-from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.ome.colors import (
@@ -289,23 +288,22 @@ def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:
         what = "no ome metadata" if ome is None else f"a group of kind {ome.kind}, without multiscales"
         raise FormatError(f"{where}: expected an image, found {what}", hint="ozx info lists the images.")
     for multiscale in ome.multiscales:
-        yield _view(nodes, group, path, multiscale, ome)
+        yield _view(nodes, path, multiscale, ome)
 
 
-def _view(nodes: GroupNodes, group: zarr.Group, path: str, multiscale: Multiscale, ome: OmeMetadata) -> ImageView:
-    zarr_format, attributes = group.metadata.zarr_format, as_object(dict(group.attrs))
+def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata) -> ImageView:
     levels, notes = _levels(nodes, path, multiscale)
     return ImageView(
         path=path,
         name=multiscale.name,
         axes=multiscale.axes,
         levels=levels,
-        channels=parse_shown_channels(attributes, zarr_format),
+        channels=parse_shown_channels(ome.raw),
         labels=tuple(label_paths(nodes, path)),
         is_label=ome.is_label,
-        display=parse_label_display(attributes, zarr_format),
+        display=parse_label_display(ome.raw),
         notes=notes,
-        plane=parse_shown_plane(attributes, zarr_format),
+        plane=parse_shown_plane(ome.raw),
         multiscale=multiscale,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ozx.errors import UsageError
@@ -284,6 +284,8 @@ class OmeMetadata:
     collection: Collection | None = None
     # Missing values and values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
+    # The object with all of it, for parts that few need: ``omero``, ``image-label``, the acquisitions of a plate.
+    raw: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def kind(self) -> str:
@@ -299,11 +301,6 @@ class OmeMetadata:
         if self.collection is not None:
             return "collection"
         return "other" if self.labels is None else "labels"
-
-
-def ome_object(attributes: dict[str, Any], zarr_format: int) -> dict[str, Any]:
-    """Return the object with the OME-Zarr metadata of a node: ``ome`` in Zarr v3, all attributes in v2."""
-    return as_object(attributes.get("ome")) if zarr_format == 3 else attributes
 
 
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
@@ -339,6 +336,7 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
         scene=_parse_scene(ome["scene"]) if isinstance(ome.get("scene"), dict) else None,
         collection=parse_collection(ome) if zarr_format == 3 else None,
         problems=tuple(problems),
+        raw=ome,
     )
 
 

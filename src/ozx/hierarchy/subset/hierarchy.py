@@ -348,7 +348,7 @@ class _SubsetPlanner:
         dimension = [axis.type for axis in multiscale.axes].index("channel")
         count, chunk = finest.shape[dimension], finest.chunks[dimension]
         attributes = as_object(self._documents[path].get("attributes"))
-        labels = [channel.label for channel in parse_shown_channels(attributes, 3)]
+        labels = [channel.label for channel in parse_shown_channels(as_object(attributes.get("ome")))]
         found = find_channels(self._selection.channels, labels, count, path or "the root")
         if has_gaps(found):
             taken = whole_chunks(found, chunk, count)

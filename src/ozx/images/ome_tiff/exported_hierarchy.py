@@ -16,7 +16,7 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.images import image_paths, placed_wells
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.nodes import join_path, ome_at
-from ozx.hierarchy.ome.model import describe_scene, ome_object
+from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
@@ -50,7 +50,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> Exported
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without images"
         raise UnsupportedError(f"expected images; found {found}", hint="Show the contents with ozx info.")
-    plate = _take_plate(nodes, start, [image.path for image in images], len(start.path) and len(start.path) + 1)
+    plate = _take_plate(nodes, [image.path for image in images], len(start.path) and len(start.path) + 1)
     kept = _read_kept(start, notes)
     numbers = None if kept is None else _match(start, kept.document, images)
     if kept is not None and numbers is not None:
@@ -123,23 +123,23 @@ def _take_images(
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
 
 
-def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at the group `start`; its fields of view are given as indices into `images`."""
-    plate = ome_at(nodes, "").plate
+def _take_plate(nodes: GroupNodes, images: Sequence[str], skip: int) -> PlateDescription | None:
+    """Return the plate at the root; its fields of view are given as indices into `images`."""
+    ome = ome_at(nodes, "")
+    plate = ome.plate
     if plate is None:
         return None
     numbers = {path[skip:]: number for number, path in enumerate(images)}
-    acquisitions = _acquisitions(start)
+    acquisitions = _acquisitions(ome)
     by_id = {number: place for place, (number, _) in enumerate(acquisitions)}
     wells = []
     for listed, place in placed_wells(plate):
         path = join_path("", listed)
-        well = nodes.find(path)
-        if place is None or not isinstance(well, zarr.Group):
+        if place is None:
             continue
         fields = [
             (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
-            for item in _items(well, "well", "images")
+            for item in _items(ome_at(nodes, path), "well", "images")
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
         if fields:
@@ -149,13 +149,12 @@ def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], ski
     return PlateDescription(plate.name, plate.rows, plate.columns, tuple(wells), times)
 
 
-def _items(group: zarr.Group, kind: str, key: str) -> list[dict[str, Any]]:
+def _items(ome: OmeMetadata, kind: str, key: str) -> list[dict[str, Any]]:
     """Return the items of a list in the metadata of a plate or well."""
-    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
-    return [as_object(item) for item in as_list(as_object(ome.get(kind)).get(key))]
+    return [as_object(item) for item in as_list(as_object(ome.raw.get(kind)).get(key))]
 
 
-def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
+def _acquisitions(ome: OmeMetadata) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
     """Return the ids of a plate's acquisitions, with their names and start times."""
 
     def time(item: Mapping[str, Any], key: str) -> int | None:
@@ -164,7 +163,7 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
 
     return [
         (_identifier(item.get("id")), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime")))
-        for item in _items(group, "plate", "acquisitions")
+        for item in _items(ome, "plate", "acquisitions")
     ]
 
 
@@ -198,9 +197,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
     places = {path: number for number, path in enumerate(listed)}
     if len(document.images) in (len(listed), len(described)):
         described = list(range(len(document.images)))
-    by_place = (
-        _wells_of(nodes, root, listed, document) if nodes is not None and root is not None and document.plate else None
-    )
+    by_place = _wells_of(nodes, listed, document) if nodes is not None and document.plate else None
     if by_place is None and len(described) == len(listed):
         by_place = dict(enumerate(described))
     if by_place is not None:
@@ -215,9 +212,9 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
     return known if len(set(known)) == len(images) else None
 
 
-def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
+def _wells_of(nodes: GroupNodes, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
     """Map indices of `listed` to image numbers in the OME-XML. Wells match by row and column, and fields by order."""
-    plate = _take_plate(nodes, root, listed, 0)
+    plate = _take_plate(nodes, listed, 0)
     if plate is None or document.plate is None:
         return None
     there = {(well.row, well.column): well.fields for well in document.plate.wells}
