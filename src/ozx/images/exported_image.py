@@ -14,8 +14,9 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
+from ozx.hierarchy.ome.units import PixelSize
 from ozx.hierarchy.subset.region import IndexRange
-from ozx.images.description import ImageDescription, PixelSize
+from ozx.images.description import ImageDescription
 from ozx.store.image_view import ImageView, LevelSlice
 
 #: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).

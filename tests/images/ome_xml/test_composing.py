@@ -4,7 +4,8 @@ import pytest
 from exported import image, validate
 
 from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.images.description import ImageDescription, PixelSize
+from ozx.hierarchy.ome.units import PixelSize
+from ozx.images.description import ImageDescription
 from ozx.images.ome_xml.composing import make_ome, render_xml
 from ozx.images.ome_xml.parsing import parse_ome_xml
 

@@ -5,7 +5,7 @@ from tiffs import ome_image, ome_xml
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.images.description import PixelSize
+from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.ome_xml.parsing import check_claims, parse_ome_xml, parse_xml
 
 

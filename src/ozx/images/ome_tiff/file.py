@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.extras import needed
 from ozx.flow.workers import in_order
+from ozx.hierarchy.ome.units import in_micrometers
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
 from ozx.images.ome_tiff.tile_encoding import Mosaic, Piece, TileEncoding, TileId, cut_block, plan_blocks
-from ozx.images.ome_xml.units import in_micrometers
 from ozx.progress import Progress
 
 with needed("tiff", "writing a TIFF file"):

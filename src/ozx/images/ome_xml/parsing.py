@@ -17,14 +17,13 @@ from xml.parsers import expat
 from ozx.errors import FormatError, shortened
 from ozx.hierarchy.ome.colors import ShownChannel, dye_color
 from ozx.hierarchy.ome.model import row_name
+from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import (
     ImageDescription,
-    PixelSize,
     PlateDescription,
     WellDescription,
     describe_samples,
 )
-from ozx.images.ome_xml.units import convert_length, convert_time
 
 # Parser for untrusted XML: no document type, no entity declarations, limited nesting depth.
 
