@@ -8,23 +8,43 @@ from dataclasses import dataclass, field
 
 from ozx.errors import UsageError
 
-_PREFIXES = (
-    *("yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci"),
-    *("hecto", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"),
-)
+# The prefixes of units by symbol; Unicode has the letter mu twice, and OME-XML uses the first.
+_PREFIXES = {
+    "Y": "yotta",
+    "Z": "zetta",
+    "E": "exa",
+    "P": "peta",
+    "T": "tera",
+    "G": "giga",
+    "M": "mega",
+    "k": "kilo",
+    "h": "hecto",
+    "d": "deci",
+    "c": "centi",
+    "m": "milli",
+    "\u00b5": "micro",
+    "\u03bc": "micro",
+    "u": "micro",
+    "n": "nano",
+    "p": "pico",
+    "f": "femto",
+    "a": "atto",
+    "z": "zepto",
+    "y": "yocto",
+    "": "",
+}
 # OME-Zarr 0.5, "axes" metadata: units of "space" and "time" axes SHOULD be one of these, which are those of UDUNITS-2.
 SPACE_UNITS = frozenset(
-    ["angstrom", "foot", "inch", "meter", "mile", "parsec", "yard", *(f"{prefix}meter" for prefix in _PREFIXES)]
+    ["angstrom", "foot", "inch", "mile", "parsec", "yard", *(f"{prefix}meter" for prefix in _PREFIXES.values())]
 )
-TIME_UNITS = frozenset(["day", "hour", "minute", "second", *(f"{prefix}second" for prefix in _PREFIXES)])
+TIME_UNITS = frozenset(["day", "hour", "minute", *(f"{prefix}second" for prefix in _PREFIXES.values())])
 #: The units by the type of axis that may have them, and all units.
 UNITS_OF = {"space": SPACE_UNITS, "time": TIME_UNITS}
 ALL_UNITS = SPACE_UNITS | TIME_UNITS
 
-# Unicode has the letter mu twice.
-_LETTERS = {"p": "pico", "n": "nano", "u": "micro", "\u00b5": "micro", "\u03bc": "micro", "m": "milli", "": ""}
-# The first comparison keeps the case, because Mm and mm differ.
-_SYMBOLS = {
+_LETTERS = {symbol: _PREFIXES[symbol] for symbol in ("p", "n", "u", "\u00b5", "\u03bc", "m", "")}
+# What people write; the first comparison keeps the case, because Mm and mm differ.
+_SPELLINGS = {
     **{f"{letter}m": f"{prefix}meter" for letter, prefix in {**_LETTERS, "c": "centi", "k": "kilo"}.items()},
     **{f"{letter}s": f"{prefix}second" for letter, prefix in _LETTERS.items()},
     **dict.fromkeys(["Å", "A"], "angstrom"),
@@ -47,7 +67,7 @@ def check_unit(unit: str) -> str:
     """Return the unit as OME-Zarr spells it; symbols and other spellings are understood."""
     word = str(unit).strip()
     symbol = next(
-        (_SYMBOLS[each] for each in (word, word.lower(), word.lower().removesuffix("s")) if each in _SYMBOLS), None
+        (_SPELLINGS[each] for each in (word, word.lower(), word.lower().removesuffix("s")) if each in _SPELLINGS), None
     )
     spelled = re.sub("metre$", "meter", word.lower().removesuffix("s"))
     found = word if word in ALL_UNITS else symbol or spelled
@@ -74,33 +94,9 @@ class PixelSize:
     unknown: str | None = field(default=None, repr=False)  # the unit in the file, if it is not understood
 
 
-_PREFIXES_BY_SYMBOL = {
-    "Y": "yotta",
-    "Z": "zetta",
-    "E": "exa",
-    "P": "peta",
-    "T": "tera",
-    "G": "giga",
-    "M": "mega",
-    "k": "kilo",
-    "h": "hecto",
-    "d": "deci",
-    "c": "centi",
-    "m": "milli",
-    "\u00b5": "micro",
-    "\u03bc": "micro",
-    "u": "micro",
-    "n": "nano",
-    "p": "pico",
-    "f": "femto",
-    "a": "atto",
-    "z": "zepto",
-    "y": "yocto",
-    "": "",
-}
 # OME-XML 2016-06, "UnitsLength" and "UnitsTime".
 _LENGTHS = {
-    **{f"{symbol}m": f"{prefix}meter" for symbol, prefix in _PREFIXES_BY_SYMBOL.items()},
+    **{f"{symbol}m": f"{prefix}meter" for symbol, prefix in _PREFIXES.items()},
     **dict.fromkeys(["\u00c5", "\u212b"], "angstrom"),
     "in": "inch",
     "ft": "foot",
@@ -109,7 +105,7 @@ _LENGTHS = {
     "pc": "parsec",
 }
 _TIMES = {
-    **{f"{symbol}s": f"{prefix}second" for symbol, prefix in _PREFIXES_BY_SYMBOL.items()},
+    **{f"{symbol}s": f"{prefix}second" for symbol, prefix in _PREFIXES.items()},
     "min": "minute",
     "h": "hour",
     "d": "day",
@@ -129,7 +125,7 @@ _CONVERTED = {
 _RELATIVE = ("", "pixel", "reference frame")
 
 # The first of two symbols: OME-XML uses the micro sign, not the Greek letter.
-_SYMBOLS_OF = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
+_SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
 _METERS = {
     **{
         f"{prefix}meter": 10.0**power
@@ -160,7 +156,7 @@ def convert_time(value: float, symbol: str) -> PixelSize:
 
 def unit_symbol(unit: str) -> str | None:
     """Return the OME-XML symbol of an OME-Zarr unit, or None if it has no symbol."""
-    return _SYMBOLS_OF.get(unit)
+    return _SYMBOLS.get(unit)
 
 
 def in_micrometers(size: PixelSize) -> float | None:
