@@ -19,7 +19,7 @@ _MOST_LEVELS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelSummary:
     """One resolution level: its array, and the physical position of its pixels.
 
     If the metadata lacks a value, its attribute is None. If the array is missing, all attributes except `path`, `scale`
@@ -68,7 +68,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageSummary:
     """An image or label image of a hierarchy: its axes, levels and display metadata.
 
     Attributes
@@ -95,7 +95,7 @@ class Image:
     name: str | None
     axes: tuple[Axis, ...]
     channels: tuple[Channel, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[LevelSummary, ...]
     system: str | None = None
     systems: tuple[CoordinateSystem, ...] = ()
     transformations: tuple[Transformation, ...] = ()
@@ -173,7 +173,7 @@ def placed_wells(plate: Plate) -> Iterator[tuple[str, tuple[int, int] | None]]:
         yield path, (rows[row], columns[column]) if row in rows and column in columns else None
 
 
-def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
+def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[ImageSummary]:
     """Return the images of the group at `path` (nearly always one); add notes about missing and unsuitable arrays."""
     ome = ome_at(nodes, path)
     if not ome.multiscales:
@@ -182,12 +182,13 @@ def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> l
     return [_describe(nodes, path, multiscale, ome.channels, notes) for multiscale in ome.multiscales]
 
 
-def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> Level:
+def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> LevelSummary:
     """Return the description of one array as a resolution level."""
     scale, translation = (None, None) if dataset is None else (dataset.scale, dataset.translation)
     if array is None:
-        return Level(path, None, None, None, None, None, scale, translation)
-    return Level(path, array.shape, array.data_type, array.chunks, array.shards, array.codecs, scale, translation)
+        return LevelSummary(path, None, None, None, None, None, scale, translation)
+    stored = array.shape, array.data_type, array.chunks, array.shards, array.codecs
+    return LevelSummary(path, *stored, scale, translation)
 
 
 def level_factor(full: int, length: int) -> float:
@@ -204,7 +205,7 @@ def level_factor(full: int, length: int) -> float:
 
 def _describe(
     nodes: Mapping[str, Node], path: str, multiscale: Multiscale, channels: tuple[Channel, ...], notes: list[str]
-) -> Image:
+) -> ImageSummary:
     levels = []
     if len(multiscale.datasets) > _MOST_LEVELS:
         notes.append(
@@ -224,7 +225,7 @@ def _describe(
         levels.append(level)
     placed = multiscale.system, multiscale.systems, multiscale.transformations
     records = _records(nodes, path, multiscale.axes)
-    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed, records)
+    return ImageSummary(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed, records)
 
 
 def _records(nodes: Mapping[str, Node], path: str, axes: tuple[Axis, ...]) -> Records | None:
