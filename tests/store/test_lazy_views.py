@@ -5,7 +5,7 @@ import pytest
 import zarr
 
 from ozx.store import image_view
-from ozx.store.image_view import GroupNodes, LevelSlice
+from ozx.store.image_view import GroupNodes, Level
 from ozx.store.lazy_views import PlatePicture, plate_fields
 
 
@@ -25,7 +25,7 @@ def test_what_is_read_in_pieces_is_the_same(monkeypatch, key, most):
     whole = zarr.create_array({}, shape=(64, 64), chunks=(3, 5), dtype="uint16")
     whole[...] = data
     monkeypatch.setattr(image_view, "_MOST_CHUNKS", most)
-    assert np.array_equal(LevelSlice(whole, "0")[key], data[key])
+    assert np.array_equal(Level(whole, "0")[key], data[key])
 
 
 def make_plate(wells, rows=("A",), columns=("1", "2")):

@@ -26,7 +26,7 @@ from ozx.errors import FormatError, OzxWarning, UsageError
 from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import join_path
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
+from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.opening import open_group
 
 _SHOWN = 3  # images named in a message
@@ -217,7 +217,7 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
     )
 
 
-def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
+def _choose(group: zarr.Group, image: int | str | None, name: str) -> Image:
     """Return the selected image; raise an error if there are several images and no selection."""
     nodes = GroupNodes(group)
     paths = list(image_paths(nodes))
@@ -241,7 +241,7 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
     )
 
 
-def _all_views(group: zarr.Group) -> Iterator[ImageView]:
+def _all_views(group: zarr.Group) -> Iterator[Image]:
     nodes = GroupNodes(group)
     for view in nodes.images():
         yield view
@@ -249,7 +249,7 @@ def _all_views(group: zarr.Group) -> Iterator[ImageView]:
 
 
 def _make_dataset(
-    view: ImageView, level: LevelSlice, parent: zarr.Group, drop_variables: str | Iterable[str] | None
+    view: Image, level: Level, parent: zarr.Group, drop_variables: str | Iterable[str] | None
 ) -> xr.Dataset:
     for note in view.unapplied:
         warnings.warn(note, OzxWarning, stacklevel=3)
@@ -270,14 +270,14 @@ def _make_dataset(
     return dataset
 
 
-def _dims(view: ImageView) -> tuple[str, ...]:
+def _dims(view: Image) -> tuple[str, ...]:
     dims = tuple(axis.name or f"dim_{number}" for number, axis in enumerate(view.axes))
     if len(set(dims)) != len(dims):
         raise FormatError(f"{view.path or 'the root'}: expected axes of different names, found {', '.join(dims)}")
     return dims
 
 
-def _coordinates(view: ImageView, level: LevelSlice, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
+def _coordinates(view: Image, level: Level, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
     channel_axis = view.channel_axis
     for number, (dim, axis, length) in enumerate(zip(dims, view.axes, level.array.shape, strict=True)):
         if number == channel_axis:

@@ -57,7 +57,7 @@ Index = tuple[slice | int, ...]
 
 
 @dataclass(frozen=True)
-class LevelSlice:
+class Level:
     """One resolution level of an image as a lazy array, or one channel of it, without the channel dimension."""
 
     array: zarr.Array[Any]  # with all dimensions
@@ -155,13 +155,13 @@ def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[sli
 
 
 @dataclass(frozen=True, slots=True)
-class ImageView:
+class Image:
     """One image or label image, with its levels, axes and channels."""
 
     path: str  # from the opened group to the image's group; empty for the opened group itself
     name: str | None  # from the metadata
     axes: tuple[Axis, ...]  # one per dimension of the arrays
-    levels: tuple[LevelSlice, ...]  # at least one, full resolution first; all have one dimension per axis
+    levels: tuple[Level, ...]  # at least one, full resolution first; all have one dimension per axis
     # from ``omero``, empty where it is missing; their number may differ from that of the array's channels
     channels: tuple[ShownChannel, ...]
     labels: tuple[str, ...]  # paths of the label images that belong to this image
@@ -224,14 +224,14 @@ class GroupNodes(Mapping[str, Node]):
             self._found[path] = found
         return self._found[path]
 
-    def image(self, path: str = "") -> ImageView:
+    def image(self, path: str = "") -> Image:
         """Return the image at `path`, or the first image of a group with several images.
 
         Raise `FormatError` if there is no image, or axes and arrays do not match; a missing lower level is only noted.
         """
         return next(_views(self, path))
 
-    def images(self) -> Iterator[ImageView]:
+    def images(self) -> Iterator[Image]:
         """Yield the images that the root's metadata lists, each read on request; raise errors as `image` does."""
         for path in image_paths(self):
             yield from _views(self, path)
@@ -277,7 +277,7 @@ def refused_by_zarr(where: str) -> Iterator[None]:
         ) from error
 
 
-def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:
+def _views(nodes: GroupNodes, path: str) -> Iterator[Image]:
     group = nodes.find(path)
     where = path or "the root"
     if group is None or isinstance(group, zarr.Array):
@@ -291,9 +291,9 @@ def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:
         yield _view(nodes, path, multiscale, ome)
 
 
-def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata) -> ImageView:
+def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata) -> Image:
     levels, notes = _levels(nodes, path, multiscale)
-    return ImageView(
+    return Image(
         path=path,
         name=multiscale.name,
         axes=multiscale.axes,
@@ -308,8 +308,8 @@ def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata
     )
 
 
-def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple[LevelSlice, ...], tuple[str, ...]]:
-    levels: list[LevelSlice] = []
+def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple[Level, ...], tuple[str, ...]]:
+    levels: list[Level] = []
     notes: list[str] = []
     for dataset in multiscale.datasets:
         where = join_path(path, dataset.path or "")
@@ -325,7 +325,7 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
                 f"{where}: expected {len(multiscale.axes)} dimensions, one per axis, found {array.ndim}",
                 hint="Run ozx validate to list all faults.",
             )
-        levels.append(LevelSlice(array, where, scale=dataset.scale, translation=dataset.translation))
+        levels.append(Level(array, where, scale=dataset.scale, translation=dataset.translation))
     if not levels:
         raise FormatError(f"{path or 'the root'}: expected a multiscale with datasets, found none")
     return tuple(levels), tuple(notes)

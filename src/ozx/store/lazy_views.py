@@ -1,4 +1,4 @@
-"""A plate as one picture: an array that is read when it is sliced, as `LevelSlice` is.
+"""A plate as one picture: an array that is read when it is sliced, as `Level` is.
 
 It supports what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), holds no pixels, and can be pickled.
 """
@@ -17,7 +17,7 @@ from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Plate
-from ozx.store.image_view import GroupNodes, ImageView, Index, LevelSlice
+from ozx.store.image_view import GroupNodes, Image, Index, Level
 
 Slices = tuple[slice, ...]
 
@@ -35,10 +35,10 @@ class PlateFields:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     paths: dict[tuple[int, int], tuple[str, ...]]
-    first: ImageView
+    first: Image
     part: str = ""
     notes: tuple[str, ...] = ()
-    _views: dict[str, ImageView | None] = field(default_factory=dict, repr=False, compare=False)
+    _views: dict[str, Image | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def count(self) -> int:
@@ -51,7 +51,7 @@ class PlateFields:
             return [place for place in itertools.product(rows, columns) if place in self.paths]
         return sorted(place for place in self.paths if place[0] in rows and place[1] in columns)
 
-    def view(self, row: int, column: int, number: int) -> ImageView | None:
+    def view(self, row: int, column: int, number: int) -> Image | None:
         """Return the image of a field; None if the field has no image."""
         fields = self.paths.get((row, column), ())
         if number >= len(fields):
@@ -85,7 +85,7 @@ class PlatePicture:
     channel: int | None = None
 
     @property
-    def _tile(self) -> LevelSlice:
+    def _tile(self) -> Level:
         return self._slice(self.fields.first)
 
     @property
@@ -137,7 +137,7 @@ class PlatePicture:
                     out[place][..., target_y, target_x][corner] = data
         return out if self._lead else out[0]
 
-    def _slice(self, view: ImageView) -> LevelSlice:
+    def _slice(self, view: Image) -> Level:
         first = self.fields.first
         if len(view.axes) != len(first.axes) or self.level >= len(view.levels):
             raise FormatError(

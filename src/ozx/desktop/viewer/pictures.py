@@ -22,7 +22,7 @@ from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.ome.model import Axis
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import percentile_window
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
+from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.lazy_views import PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.store.reading_price import Price, check_price, price_of
 
@@ -44,7 +44,7 @@ class ChunkCache:
         #: Number of chunks decoded so far.
         self.decoded = 0
 
-    def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
+    def read(self, source: Level, index: Sequence[range]) -> NDArray[Any]:
         """Return the part of `source` at `index`, which has one ascending range per dimension."""
         wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
         price = price_of(source.array, wanted)
@@ -58,7 +58,7 @@ class ChunkCache:
             out[tuple(target for _, _, target in pieces)] = chunk[tuple(inside for _, inside, _ in pieces)]
         return out
 
-    def _chunk(self, source: LevelSlice, numbers: tuple[int, ...]) -> NDArray[Any]:
+    def _chunk(self, source: Level, numbers: tuple[int, ...]) -> NDArray[Any]:
         key = (source.path, numbers)
         with self._lock:
             if key in self._chunks:
@@ -159,9 +159,9 @@ class Picture:
     """An image, a label image, or the images of a plate side by side."""
 
     path: str  # an image's path; for a plate, the path below each field: empty, or that of a label image
-    view: ImageView  # the image; of a plate, its first one
+    view: Image  # the image; of a plate, its first one
     axes: tuple[Axis, ...]  # one per dimension, a plate's ``field`` first
-    sources: tuple[LevelSlice | PlatePicture, ...]  # the levels, each sliced like an array
+    sources: tuple[Level | PlatePicture, ...]  # the levels, each sliced like an array
     notes: tuple[str, ...]  # missing parts, one sentence each
     cache: ChunkCache
 
@@ -286,8 +286,8 @@ class Picture:
         order = [down, right, *(number for number in range(len(index)) if number not in (down, right))]
         return block.transpose(order).reshape(len(index[down]), len(index[right]))
 
-    def _read(self, source: LevelSlice | PlatePicture, index: list[range]) -> NDArray[Any]:
-        if isinstance(source, LevelSlice):
+    def _read(self, source: Level | PlatePicture, index: list[range]) -> NDArray[Any]:
+        if isinstance(source, Level):
             return self.cache.read(source, index)
         return source[tuple(slice(part.start, part.stop, part.step) for part in index)]
 

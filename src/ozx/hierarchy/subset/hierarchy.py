@@ -236,7 +236,7 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
-class _Image:
+class _Owner:
     """An image that may have label images: its first multiscale metadata, its crops and its axes."""
 
     multiscale: Multiscale
@@ -257,7 +257,7 @@ class _SubsetPlanner:
         self._selection = selection
         self._subset = Subset()
         self._notes = NoteCollector()
-        self._images: dict[str, _Image] = {}
+        self._images: dict[str, _Owner] = {}
         self._kept: dict[str, Box | None] = {}  # arrays of kept levels
         self._listed: set[str] = set()  # arrays of any level
         self._checked: set[str] = set()
@@ -285,7 +285,7 @@ class _SubsetPlanner:
             if owner is None:
                 cropped, places = self._crop_image(path, multiscale)
                 if not number:
-                    self._images[path] = _Image(multiscale, cropped, places)
+                    self._images[path] = _Owner(multiscale, cropped, places)
             else:
                 found = self._crop_label(path, multiscale, owner)
                 if found is None:
@@ -360,7 +360,7 @@ class _SubsetPlanner:
             found = taken
         return Interval(Fraction(found[0]), Fraction(found[-1] + 1)), found if has_gaps(found) else ()
 
-    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
+    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Owner) -> LevelCrops | None:
         """Return the crops of a label image's levels; None if the label image lies outside of the region."""
         kept = matching_levels(multiscale, owner.multiscale, owner.crops.kept)
         if not owner.crops.region:
@@ -502,7 +502,7 @@ class _SubsetPlanner:
                 attributes = {**document["attributes"], "ome": {**ome, LABELS: rest}}
                 self._subset.documents[group] = {**document, "attributes": attributes}
 
-    def _owner(self, path: str) -> _Image | None:
+    def _owner(self, path: str) -> _Owner | None:
         """Return the path of the image to which a label image belongs (OME-Zarr 0.5, "labels")."""
         parts = path.split("/")
         for position in reversed(range(len(parts) - 1)):

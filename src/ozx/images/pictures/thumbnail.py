@@ -21,7 +21,7 @@ from ozx.hierarchy.ome.model import Plate
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
+from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.lazy_views import PlateFields, plate_fields
 
 _EMBEDDED_SIZE = 256
@@ -73,7 +73,7 @@ def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> t
         return [], [f"no thumbnail: {error.message}"]
 
 
-def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
+def _draw_image(view: Image, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
     plane = choose_plane(view, size)
     if is_label:
         (values,) = read_planes(plane, [0])
@@ -168,7 +168,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
         raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
     if not _is_alike(array.shape, plane):
         raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
-    level = LevelSlice(array, where)
+    level = Level(array, where)
     try:
         check_plane_price(plane, level, _SHARES)
     except UnsupportedError as error:

@@ -19,7 +19,7 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
 from ozx.hierarchy.ome.units import ALL_UNITS
-from ozx.store.image_view import GroupNodes, ImageView, LevelSlice
+from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.lazy_views import PlateFields, PlatePicture, plate_fields
 
 #: The data of a layer, the arguments of its constructor, and its type.
@@ -107,8 +107,8 @@ class _Picture:
     """The source of the layers of one image; `lead` names the leading dimensions, such as a plate's field."""
 
     file: str
-    view: ImageView
-    slice_level: Callable[[int, int | None, int], LevelSlice | PlatePicture]
+    view: Image
+    slice_level: Callable[[int, int | None, int], Level | PlatePicture]
     lead: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
 
@@ -145,7 +145,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     ]
 
 
-def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
+def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Place]:
     """Return the position of each image in the scene; for an image outside of the scene, see `place_image`."""
     known = {view.path: view.multiscale for view in views if view.multiscale is not None}
     places = {} if scene is None else place_scene(scene, known)
@@ -155,7 +155,7 @@ def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place
     ]
 
 
-def _read_image(nodes: GroupNodes, view: ImageView, place: Place, name: str) -> list[LayerData]:
+def _read_image(nodes: GroupNodes, view: Image, place: Place, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
@@ -168,7 +168,7 @@ def _read_image(nodes: GroupNodes, view: ImageView, place: Place, name: str) -> 
     return layers
 
 
-def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
+def _place_of_label(place: Place, image: Image, label: Image) -> Place:
     """Compute the position of a label image from the position of its image, which may have more axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
@@ -179,8 +179,8 @@ def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
     return replace(place, matrix=matrix[np.ix_(axes, [*axes, count])])
 
 
-def _picture(view: ImageView, name: str, place: Place) -> _Picture:
-    def slice_level(level: int, axis: int | None, channel: int) -> LevelSlice:
+def _picture(view: Image, name: str, place: Place) -> _Picture:
+    def slice_level(level: int, axis: int | None, channel: int) -> Level:
         return replace(view.levels[level], axis=axis, channel=channel)
 
     for note in view.notes:
@@ -255,7 +255,7 @@ def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
     return [_lazy(item) for item in slices]
 
 
-def _lazy(item: LevelSlice | PlatePicture) -> Any:
+def _lazy(item: Level | PlatePicture) -> Any:
     # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the type in
     # `meta`, dask does not slice to determine it.
     meta = np.empty((0,) * item.ndim, item.dtype)
