@@ -6,7 +6,7 @@ import zarr
 
 from ozx.store import image_view
 from ozx.store.image_view import GroupNodes, Level
-from ozx.store.lazy_views import PlatePicture, plate_fields
+from ozx.store.lazy_views import plate_fields
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,7 @@ def test_a_plate_of_a_million_places_is_read_by_its_wells():
     assert fields.places(range(1000), range(1000)) == [(1, 2)]
     assert fields.places({1}, {2, 3}) == [(1, 2)]
     assert fields.places({0}, {2}) == []
-    shown = PlatePicture(fields, 0)[::40, ::40]
+    plate = fields.image().levels[0]
+    shown = plate[::40, ::40]
     assert shown.shape == (100, 100)
-    assert int(PlatePicture(fields, 0)[4:8, 8:12].sum()) == 16
+    assert int(plate[4:8, 8:12].sum()) == 16

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
-from ozx.hierarchy.ome.model import Plate
+from ozx.hierarchy.ome.model import Axis, Plate
 from ozx.store.image_view import GroupNodes, Image, Index, Level
 
 Slices = tuple[slice, ...]
+_FIELD = Axis("field", None, None)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,22 @@ class PlateFields:
             self._views[path] = self.nodes.image(path) if self.nodes.find(path) is not None else None
         return self._views[path]
 
+    def image(self) -> Image:
+        """Return all wells side by side as one image; its first axis is ``field`` if a well has several fields."""
+        lead = (_FIELD,) if self.count > 1 else ()
+        levels = tuple(
+            PlatePicture(
+                level.array,
+                level.path,
+                scale=None if level.scale is None else (*(1.0 for _ in lead), *level.scale),
+                translation=None if level.translation is None else (*(0.0 for _ in lead), *level.translation),
+                fields=self,
+                number=number,
+            )
+            for number, level in enumerate(self.first.levels)
+        )
+        return replace(self.first, axes=(*lead, *self.first.axes), levels=levels)
+
     def labels(self) -> list[PlateFields]:
         """Return one `PlateFields` for each label image of the plate's first field."""
         start = len(self.first.path) + 1
@@ -71,22 +88,16 @@ class PlateFields:
 
 
 @dataclass(frozen=True)
-class PlatePicture:
-    """A lazy array of all wells of a plate side by side, for one level and channel.
+class PlatePicture(Level):
+    """One level of all wells of a plate side by side; `array` is that of the first field.
 
     The first dimension is the number of the field in its well, if a well has more than one field. The other dimensions
     are those of a field image; y and x extend across the plate. Pixels of a missing well or field are 0. Field images
     of another size than the first are cropped, or padded with zeros.
     """
 
-    fields: PlateFields
-    level: int
-    axis: int | None = None
-    channel: int | None = None
-
-    @property
-    def _tile(self) -> Level:
-        return self._slice(self.fields.first)
+    fields: PlateFields = field(kw_only=True)
+    number: int = field(kw_only=True)  # of the level
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,28 +108,21 @@ class PlatePicture:
     @property
     def blocks(self) -> tuple[int, ...]:
         """The shape of a block to read in one task: one plane of one field."""
-        height, width = self._tile.shape[-2:]
-        return (*(1 for _ in self.shape[:-2]), height, width)
+        return (*(1 for _ in self.shape[:-2]), *self._tile.shape[-2:])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the pixels."""
-        return self._tile.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
+    def _tile(self) -> Level:
+        return self._slice(self.fields.first)
 
     @property
     def _lead(self) -> tuple[int, ...]:
         return (self.fields.count,) if self.fields.count > 1 else ()
 
     def __getitem__(self, key: Index) -> NDArray[Any]:
-        data = self._read(tuple(part if isinstance(part, slice) else slice(part, part + 1) for part in key))
+        data = self._read_ranges(tuple(part if isinstance(part, slice) else slice(part, part + 1) for part in key))
         return data[tuple(slice(None) if isinstance(part, slice) else 0 for part in key)]
 
-    def _read(self, key: Slices) -> NDArray[Any]:
+    def _read_ranges(self, key: Slices) -> NDArray[Any]:
         ranges = [range(*part.indices(length)) for part, length in zip(key, self.shape, strict=True)]
         numbers = ranges[0] if self._lead else range(1)
         out = np.zeros([len(numbers), *(len(part) for part in ranges[len(self._lead) :])], self.dtype)
@@ -139,21 +143,22 @@ class PlatePicture:
 
     def _slice(self, view: Image) -> Level:
         first = self.fields.first
-        if len(view.axes) != len(first.axes) or self.level >= len(view.levels):
+        if len(view.axes) != len(first.axes) or self.number >= len(view.levels):
             raise FormatError(
                 f"{view.path}: expected {len(first.axes)} axes and {len(first.levels)} levels as in {first.path}, "
                 f"found {len(view.axes)} and {len(view.levels)}",
                 hint="Open this field by itself.",
             )
-        level = view.levels[self.level]
-        if self.axis is not None and self.channel is not None:
-            expected, found = (array.shape[self.axis] for array in (first.levels[self.level].array, level.array))
+        level = view.levels[self.number]
+        axis = None if self.axis is None else self.axis - len(self._lead)
+        if axis is not None and self.channel is not None:
+            expected, found = self.array.shape[axis], level.array.shape[axis]
             if self.channel >= found:
                 raise FormatError(
                     f"{view.path}: expected {expected} channels as in {first.path}, found {found}",
                     hint="Open this field by itself.",
                 )
-        return replace(level, axis=self.axis, channel=self.channel)
+        return replace(level, axis=axis, channel=self.channel)
 
 
 def plate_fields(nodes: GroupNodes, plate: Plate) -> PlateFields:

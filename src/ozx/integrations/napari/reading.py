@@ -20,7 +20,7 @@ from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
 from ozx.hierarchy.ome.units import ALL_UNITS
 from ozx.store.image_view import GroupNodes, Image, Level
-from ozx.store.lazy_views import PlateFields, PlatePicture, plate_fields
+from ozx.store.lazy_views import PlateFields, plate_fields
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
@@ -104,12 +104,10 @@ def with_way_out(error: OzxError, path: str) -> OzxError:
 
 @dataclass(frozen=True)
 class _Picture:
-    """The source of the layers of one image; `lead` names the leading dimensions, such as a plate's field."""
+    """The source of the layers of one image, or of a whole plate."""
 
     file: str
     view: Image
-    slice_level: Callable[[int, int | None, int], Level | PlatePicture]
-    lead: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
 
 
@@ -180,12 +178,9 @@ def _place_of_label(place: Place, image: Image, label: Image) -> Place:
 
 
 def _picture(view: Image, name: str, place: Place) -> _Picture:
-    def slice_level(level: int, axis: int | None, channel: int) -> Level:
-        return replace(view.levels[level], axis=axis, channel=channel)
-
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
-    return _Picture(name, view, slice_level, place=place)
+    return _Picture(name, view, place)
 
 
 def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
@@ -200,20 +195,16 @@ def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
 
 
 def _plate_picture(fields: PlateFields, name: str) -> _Picture:
-    def slice_level(level: int, axis: int | None, channel: int) -> PlatePicture:
-        return PlatePicture(fields, level, axis, channel)
-
     # Drop a field's translation, its position under the microscope: the plate's picture places it.
-    levels = [replace(level, translation=None) for level in fields.first.levels]
-    lead = ("field",) if fields.count > 1 else ()
-    return _Picture(name, replace(fields.first, levels=tuple(levels)), slice_level, lead)
+    view = fields.image()
+    return _Picture(name, replace(view, levels=tuple(replace(level, translation=None) for level in view.levels)))
 
 
 def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
     view = picture.view
     axis, count = view.channel_axis, 1
     if axis is not None:
-        count = view.levels[0].array.shape[axis]
+        count = view.levels[0].shape[axis]
         if count > _MOST_CHANNELS and len(view.channels) < count:
             axis, count = None, 1  # one layer, and a slider for the channels
     colors = _COLORS[min(count, len(_COLORS)) - 1]
@@ -237,7 +228,7 @@ def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) 
     if level.array.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
         raise FormatError(f"{level.path}: expected a label image of integers, found {level.array.dtype}")
     axis = view.channel_axis
-    count = 1 if axis is None else level.array.shape[axis]
+    count = 1 if axis is None else level.shape[axis]
     for number in range(count):
         meta = _place(picture, axis)
         meta["name"] = title if count == 1 else f"{title} {number}"
@@ -251,11 +242,10 @@ def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) 
 
 def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
     """Return the levels as dask arrays in blocks of several chunks."""
-    slices = [picture.slice_level(level, axis, channel) for level in range(len(picture.view.levels))]
-    return [_lazy(item) for item in slices]
+    return [_lazy(replace(level, axis=axis, channel=channel)) for level in picture.view.levels]
 
 
-def _lazy(item: Level | PlatePicture) -> Any:
+def _lazy(item: Level) -> Any:
     # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the type in
     # `meta`, dask does not slice to determine it.
     meta = np.empty((0,) * item.ndim, item.dtype)
@@ -280,22 +270,22 @@ def _as_layer(levels: list[Any], meta: dict[str, Any], kind: str) -> LayerData:
 
 def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
     """Return the names, units and position of a layer's dimensions, without the channel dimension."""
-    view, level, lead = picture.view, picture.view.levels[0], len(picture.lead)
+    view, level = picture.view, picture.view.levels[0]
     kept = [number for number in range(len(view.axes)) if number != axis]
     meta: dict[str, Any] = {"metadata": {"ozx": {"path": picture.file, "image": view.path}}}
-    names = [*picture.lead, *(view.axes[number].name for number in kept)]
+    names = [view.axes[number].name for number in kept]
     if all(names):
         meta["axis_labels"] = names
     units = [view.axes[number].unit for number in kept]
     if any(unit in ALL_UNITS for unit in units):  # napari refuses unknown ones
-        meta["units"] = ["pixel"] * lead + [unit if unit in ALL_UNITS else "pixel" for unit in units]
+        meta["units"] = [unit if unit in ALL_UNITS else "pixel" for unit in units]
     if level.scale is not None:
         if 0 in level.scale:
             raise FormatError(f"{level.path}: expected a scale other than 0 for every axis, found {level.scale}")
-        meta["scale"] = [1.0] * lead + [level.scale[number] for number in kept]
+        meta["scale"] = [level.scale[number] for number in kept]
     if level.translation is not None:
-        meta["translate"] = [0.0] * lead + [level.translation[number] for number in kept]
-    if picture.place.matrix is not None and not lead:
+        meta["translate"] = [level.translation[number] for number in kept]
+    if picture.place.matrix is not None:
         _add_affine(meta, picture, kept)
     return meta
 
@@ -328,7 +318,7 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[l
     names, wanted = meta.get("axis_labels", []), like.get("axis_labels", [])
     if names == wanted[-len(names) :] or names != [name for name in wanted if name in names]:
         return levels, meta
-    lengths = dict(zip(wanted, image.slice_level(0, axis, 0).shape, strict=True))
+    lengths = dict(zip(wanted, replace(image.view.levels[0], axis=axis, channel=0).shape, strict=True))
     index = tuple(slice(None) if name in names else None for name in wanted)
     spread = []
     for level in levels:
