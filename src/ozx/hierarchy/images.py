@@ -13,7 +13,7 @@ from ozx.hierarchy.zarr.array import ArrayMetadata
 
 LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _FRAMES = "frames"  # where ozx.stream puts records of frames
-_OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
+SERIES = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
 # Each level halves the image: a dozen levels are many, and a list of a million is an attack.
 _MOST_LEVELS = 1000
 
@@ -253,7 +253,7 @@ def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.
     """
-    for series in (ome_at(nodes, _OME).series, ome_at(nodes, "").series):
+    for series in (ome_at(nodes, SERIES).series, ome_at(nodes, "").series):
         if series is not None:
             yield from (join_path("", path) for path in series)
             return

@@ -15,6 +15,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.images import image_paths, placed_wells
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
+from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
@@ -23,9 +24,6 @@ from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import OmeXml
 from ozx.store.image_view import GroupNodes
-
-#: OME-Zarr 0.5, "bioformats2raw.layout": the key of the images' original OME-XML.
-METADATA_KEY = "OME/METADATA.ome.xml"
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> Exported
         root, more = kept.update(images, sorted(numbers), plate)
         return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
     if kept is not None:
-        notes.append(f"{METADATA_KEY} is left out: its images cannot be matched with the exported images")
+        notes.append(f"{ORIGINAL_METADATA} is left out: its images cannot be matched with the exported images")
     root = make_ome(images, plate)
     return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
 
@@ -173,13 +171,13 @@ def _identifier(value: Any) -> int | str | None:
 
 
 def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
-    found = sync(start.store.get(METADATA_KEY, default_buffer_prototype()))
+    found = sync(start.store.get(ORIGINAL_METADATA, default_buffer_prototype()))
     if found is None:
         return None
     try:
         return read_kept_xml(found.to_bytes())
     except FormatError as error:
-        notes.append(f"{METADATA_KEY} is left out: {error.message}")
+        notes.append(f"{ORIGINAL_METADATA} is left out: {error.message}")
         return None
 
 

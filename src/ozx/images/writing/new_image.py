@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.images import SERIES
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Axis, find_channel_axis
 from ozx.images.description import PlateDescription, WellDescription
@@ -186,7 +187,7 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
     named = {str(number): image for number, image in enumerate(images)}
     groups: dict[str, Mapping[str, Any]] = {
         "": {"bioformats2raw.layout": _SERIES_LAYOUT},
-        "OME": {"series": list(named)},
+        SERIES: {"series": list(named)},
     }
     return NewHierarchy(named, groups, dict(files or {}))
 
