@@ -18,6 +18,7 @@ class ImageDescription:
     sizes: Mapping[str, PixelSize] = field(default_factory=dict)
     channels: tuple[ShownChannel, ...] = ()  # its channels in order; empty if unknown
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
+    has_planes: bool = True  # whether the metadata name planes of pixels
 
 
 @dataclass(frozen=True, slots=True)

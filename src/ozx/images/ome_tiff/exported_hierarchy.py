@@ -201,7 +201,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
     if by_place is not None:
         numbers = [by_place.get(places.get(image.path, -1)) for image in images]
     else:
-        names = [image.description.name for image in document.images]
+        names = [image.name for image in document.images]
         numbers = [
             names.index(name) if (name := image.description.name) is not None and names.count(name) == 1 else None
             for image in images

@@ -280,7 +280,7 @@ class KeptXml:
         number: int,
         notes: list[str],
     ) -> None:
-        said, known = image.description, self.document.images[number].description
+        said, known = image.description, self.document.images[number]
         if said.name is not None and said.name != known.name:
             element.set("Name", said.name)
         for axis, size in said.sizes.items():
