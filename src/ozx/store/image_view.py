@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -167,15 +167,15 @@ class Image:
     labels: tuple[str, ...]  # paths of the label images that belong to this image
     is_label: bool  # whether it is a label image
     display: LabelDisplay  # colours and properties of a label image, empty for others
-    notes: tuple[str, ...] = ()  # missing parts, one sentence each
-    plane: ShownPlane = field(default_factory=ShownPlane)  # the plane to show first, from ``omero``
-    multiscale: Multiscale | None = None  # the metadata, with coordinate systems (OME-Zarr 0.6)
+    notes: tuple[str, ...]  # missing parts, one sentence each
+    plane: ShownPlane  # the plane to show first, from ``omero``
+    multiscale: Multiscale  # the metadata, with coordinate systems (OME-Zarr 0.6)
 
     @property
     def unapplied(self) -> tuple[str, ...]:
         """Notes on the coordinate transformations that the levels do not include, one sentence each."""
-        steps = () if self.multiscale is None else self.multiscale.transformations
-        return tuple(unapplied_note(self.path, describe_transformation(step)) for step in steps)
+        steps = map(describe_transformation, self.multiscale.transformations)
+        return tuple(unapplied_note(self.path, step) for step in steps)
 
     @property
     def channel_axis(self) -> int | None:

@@ -145,12 +145,8 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
 
 def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Place]:
     """Return the position of each image in the scene; for an image outside of the scene, see `place_image`."""
-    known = {view.path: view.multiscale for view in views if view.multiscale is not None}
-    places = {} if scene is None else place_scene(scene, known)
-    return [
-        places.get(view.path) or (Place() if view.multiscale is None else place_image(view.multiscale))
-        for view in views
-    ]
+    places = {} if scene is None else place_scene(scene, {view.path: view.multiscale for view in views})
+    return [places.get(view.path) or place_image(view.multiscale) for view in views]
 
 
 def _read_image(nodes: GroupNodes, view: Image, place: Place, name: str) -> list[LayerData]:
