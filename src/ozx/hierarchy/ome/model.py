@@ -133,6 +133,12 @@ class Axis:
     unit: str | None
 
 
+def axis_kind(axis: Axis) -> str | None:
+    """Return the type of an axis, or else the type that its usual name tells."""
+    # OME-Zarr 0.5, "axes": the type is only a SHOULD.
+    return axis.type or AXIS_TYPES.get((axis.name or "").lower())
+
+
 def find_channel_axis(axes: Iterable[Axis]) -> int | None:
     """Return the index of the first axis of the type ``channel``, or None."""
     return next((number for number, axis in enumerate(axes) if axis.type == "channel"), None)
