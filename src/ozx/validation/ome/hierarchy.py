@@ -25,7 +25,7 @@ from ozx.validation.wording import shown
 
 def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about a collection of images."""
-    if LAYOUT not in (group.node.ome or {}):
+    if LAYOUT not in group.ome.raw:
         return
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "SHOULD have OME metadata representing the entire collection of images in
     # a file named "OME/METADATA.ome.xml"".

@@ -43,7 +43,7 @@ class _LevelFacts:
 
 def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about the images of a group and the arrays of their resolution levels."""
-    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.raw("multiscales")))
+    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.ome.raw.get("multiscales")))
     for number, multiscale in enumerate(group.ome.multiscales):
         place = group.place / "multiscales" / number
         levels = yield from _find_levels(group, multiscale, nodes, place)
@@ -143,7 +143,7 @@ def _check_types(levels: Sequence[_LevelFacts], place: Place, *, is_demanded: bo
 
 
 def _check_display(group: OmeGroup, axes: Sequence[Axis], shape: Sequence[int]) -> Iterator[Finding]:
-    omero = group.raw("omero")
+    omero = group.ome.raw.get("omero")
     if not isinstance(omero, dict) or len(axes) != len(shape):
         return
     lengths = dict(zip(map(_role, axes), shape, strict=True))
