@@ -184,9 +184,11 @@ class OzxBackend(BackendEntrypoint):
         parent = _enter(root, group, printable_location(filename_or_obj))
         found = {"/": xr.Dataset()}
         found["/"].set_close(root.store.close)
-        for view in _all_views(parent):
-            for level in view.levels:
-                found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
+        nodes = GroupNodes(parent)
+        for image in nodes.images():
+            for view in (image, *map(nodes.image, image.labels)):
+                for level in view.levels:
+                    found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
         return found
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
@@ -239,13 +241,6 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> Image:
         if paths
         else "List the images with ozx info.",
     )
-
-
-def _all_views(group: zarr.Group) -> Iterator[Image]:
-    nodes = GroupNodes(group)
-    for view in nodes.images():
-        yield view
-        yield from map(nodes.image, view.labels)
 
 
 def _make_dataset(

@@ -184,6 +184,11 @@ class Image:
         types = [axis.type or {"c": "channel"}.get(axis.name or "") for axis in self.axes]
         return types.index("channel") if "channel" in types else None
 
+    @property
+    def channel_count(self) -> int:
+        """The number of channels; 1 without a channel dimension."""
+        return 1 if self.channel_axis is None else self.levels[0].shape[self.channel_axis]
+
 
 class GroupNodes(Mapping[str, Node]):
     """The nodes below a zarr group, indexed by path; a node is read on first access, and iteration reads all nodes."""

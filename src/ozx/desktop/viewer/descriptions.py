@@ -59,9 +59,7 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
 def describe_picture(picture: Picture) -> dict[str, Any]:
     """Return the description of a picture: size, levels, axes, channels, and the display settings in its metadata."""
     view, full = picture.view, picture.view.levels[0]
-    channel = view.channel_axis
-    count = 1 if channel is None else full.shape[channel]
-    channels = complete_channels(view.channels, count, full.dtype, is_gray=view.plane.is_gray)
+    channels = complete_channels(view.channels, view.channel_count, full.dtype, is_gray=view.plane.is_gray)
     display = view.display
     return {
         "schema": 1,

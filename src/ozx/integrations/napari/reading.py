@@ -198,11 +198,9 @@ def _plate_picture(fields: PlateFields, name: str) -> _Picture:
 
 def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
     view = picture.view
-    axis, count = view.channel_axis, 1
-    if axis is not None:
-        count = view.levels[0].shape[axis]
-        if count > _MOST_CHANNELS and len(view.channels) < count:
-            axis, count = None, 1  # one layer, and a slider for the channels
+    axis, count = view.channel_axis, view.channel_count
+    if count > _MOST_CHANNELS and len(view.channels) < count:
+        axis, count = None, 1  # one layer, and a slider for the channels
     colors = _COLORS[min(count, len(_COLORS)) - 1]
     for number in range(count):
         channel = view.channels[number] if number < len(view.channels) else ShownChannel()
@@ -223,8 +221,7 @@ def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) 
     level = view.levels[0]
     if level.array.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
         raise FormatError(f"{level.path}: expected a label image of integers, found {level.array.dtype}")
-    axis = view.channel_axis
-    count = 1 if axis is None else level.shape[axis]
+    axis, count = view.channel_axis, view.channel_count
     for number in range(count):
         meta = _place(picture, axis)
         meta["name"] = title if count == 1 else f"{title} {number}"
