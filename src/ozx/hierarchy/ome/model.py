@@ -276,7 +276,6 @@ class OmeMetadata:
     version: str | None
     # The images of this group, nearly always one.
     multiscales: tuple[Multiscale, ...] = ()
-    channels: tuple[Channel, ...] = ()
     # Names of the label images below a ``labels`` group; None for other groups.
     labels: tuple[str, ...] | None = None
     is_label: bool = False
@@ -332,7 +331,6 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
     return OmeMetadata(
         version=version,
         multiscales=_parse_multiscales(ome.get("multiscales"), problems),
-        channels=_parse_channels(as_object(ome.get("omero")).get("channels")),
         labels=_parse_names(ome, "labels", problems),
         is_label=isinstance(ome.get("image-label"), dict),
         plate=_parse_plate(ome.get("plate"), problems),
@@ -429,11 +427,6 @@ def _parse_axes(value: Any) -> tuple[Axis, ...]:
         else:
             axes.append(Axis(None, None, None))
     return tuple(axes)
-
-
-def _parse_channels(value: Any) -> tuple[Channel, ...]:
-    channels = [as_object(channel) for channel in as_list(value)]
-    return tuple(Channel(as_text(channel.get("label")), as_text(channel.get("color"))) for channel in channels)
 
 
 def _parse_plate(value: Any, problems: list[str]) -> Plate | None:
