@@ -10,13 +10,13 @@ import zarr
 
 from ozx.images.description import ImageDescription
 from ozx.images.exported_image import ExportedImage, ExportedLevel
-from ozx.store.lazy_views import LevelSlice
+from ozx.store.image_view import Level
 
 
 def image(path="", description=None, shape=(2, 3, 2, 20, 30), dtype="uint16"):
     """Return an image of zeros."""
     array = zarr.create_array({}, shape=shape, dtype=dtype, chunks=shape)
-    level = ExportedLevel(LevelSlice(array, "0"), (0, 1, 2, 3, 4), np.dtype(dtype))
+    level = ExportedLevel(Level(array, "0"), (0, 1, 2, 3, 4), np.dtype(dtype))
     return ExportedImage(path, (level,), description or ImageDescription())
 
 

@@ -11,7 +11,7 @@ from hierarchies import FIXTURES
 from tiffs import needs_samples, pixels, sample
 
 import ozx
-from ozx.store.image_view import list_images, view_image
+from ozx.store.image_view import GroupNodes
 from ozx.store.opening import opened_hierarchy
 
 NAMES = ("image", "plate", "series", "sharded")
@@ -62,7 +62,7 @@ def test_bioio_reads_pixels_and_names(exported):
     reader = pytest.importorskip("bioio_ome_tiff").Reader
     source, out = exported
     with opened_hierarchy(source) as group:
-        views = [view_image(group, path) for path in list_images(group)]
+        views = list(GroupNodes(group).images())
         found = reader(out)
         assert len(found.scenes) == len(views)
         for scene, view in zip(found.scenes, views, strict=True):

@@ -18,7 +18,7 @@ from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.store.image_view import list_images, view_image
+from ozx.store.image_view import GroupNodes
 from ozx.store.opening import opened_hierarchy
 
 
@@ -53,7 +53,7 @@ def assert_same(path, out, node=""):
     found, ome = read(out)
     with opened_hierarchy(path) as group:
         start = group[node] if node else group
-        views = [view_image(start, image) for image in list_images(start)]
+        views = list(GroupNodes(start).images())
         assert len(views) == len(found) == len(ome.images)
         for view, levels, image in zip(views, found, ome.images, strict=True):
             axes = [axis.name for axis in view.axes]

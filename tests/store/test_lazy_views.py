@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import zarr
 
-from ozx.store import lazy_views
-from ozx.store.image_view import GroupNodes
-from ozx.store.lazy_views import LevelSlice, PlatePicture, plate_fields
+from ozx.store import image_view
+from ozx.store.image_view import GroupNodes, Level
+from ozx.store.lazy_views import plate_fields
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ def test_what_is_read_in_pieces_is_the_same(monkeypatch, key, most):
     data = np.arange(64 * 64, dtype="u2").reshape(64, 64)
     whole = zarr.create_array({}, shape=(64, 64), chunks=(3, 5), dtype="uint16")
     whole[...] = data
-    monkeypatch.setattr(lazy_views, "_MOST_CHUNKS", most)
-    assert np.array_equal(LevelSlice(whole, "0")[key], data[key])
+    monkeypatch.setattr(image_view, "_MOST_CHUNKS", most)
+    assert np.array_equal(Level(whole, "0")[key], data[key])
 
 
 def make_plate(wells, rows=("A",), columns=("1", "2")):
@@ -47,7 +47,8 @@ def add_field(root, path, levels):
 
 
 def plate_of(root):
-    return plate_fields(root, GroupNodes(root)[""].ome.plate)
+    nodes = GroupNodes(root)
+    return plate_fields(nodes, nodes[""].ome.plate)
 
 
 def test_a_plate_of_a_million_places_is_read_by_its_wells():
@@ -57,6 +58,7 @@ def test_a_plate_of_a_million_places_is_read_by_its_wells():
     assert fields.places(range(1000), range(1000)) == [(1, 2)]
     assert fields.places({1}, {2, 3}) == [(1, 2)]
     assert fields.places({0}, {2}) == []
-    shown = PlatePicture(fields, 0)[::40, ::40]
+    plate = fields.image().levels[0]
+    shown = plate[::40, ::40]
     assert shown.shape == (100, 100)
-    assert int(PlatePicture(fields, 0)[4:8, 8:12].sum()) == 16
+    assert int(plate[4:8, 8:12].sum()) == 16

@@ -11,7 +11,8 @@ from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
 from ozx.cli.options import result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
-from ozx.operations.extract import ExtractedImage, ExtractResult, extract
+from ozx.hierarchy.subset.hierarchy import ExtractedImage
+from ozx.operations.extract import ExtractResult, extract
 
 
 @click.command("extract")

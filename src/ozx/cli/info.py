@@ -14,7 +14,7 @@ from ozx.cli.options import access_options
 from ozx.cli.output import format_bytes, one_line, print_json, say_error
 from ozx.errors import OzxError
 from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.images import Image, Level
+from ozx.hierarchy.images import ImageSummary, LevelSummary
 from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.ome.model import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, NodeSummary, PlateSummary, inspect
@@ -207,7 +207,7 @@ def _whole(inspection: Inspection) -> list[str]:
     return lines
 
 
-def _image(image: Image, *, is_only: bool) -> list[str]:
+def _image(image: ImageSummary, *, is_only: bool) -> list[str]:
     lines = []
     if not is_only:
         lines += ["", f"image {one_line(image.path or '.')}" + (f": {one_line(image.name)}" if image.name else "")]
@@ -247,7 +247,7 @@ def _end(end: End) -> str:
     return name if end.path is None else f"{name} of {one_line(end.path)}"
 
 
-def _axes(image: Image) -> list[str]:
+def _axes(image: ImageSummary) -> list[str]:
     """Return a line per axis: length in pixels, pixel size, and total size in the axis unit."""
     level = image.levels[0] if image.levels else None
     lengths = level.shape if level is not None else None
@@ -265,7 +265,7 @@ def _axes(image: Image) -> list[str]:
     return _table(rows, "<><<><<><", gap=1)
 
 
-def _levels(levels: Sequence[Level], axes: tuple[Axis, ...]) -> list[str]:
+def _levels(levels: Sequence[LevelSummary], axes: tuple[Axis, ...]) -> list[str]:
     shown = list(levels[:_MOST_ROWS])
     # One column per axis if all levels have the same number, so that lengths align.
     dimensions = {len(level.shape) for level in shown if level.shape is not None}
@@ -283,13 +283,13 @@ def _levels(levels: Sequence[Level], axes: tuple[Axis, ...]) -> list[str]:
     return [*lines, *_more(len(levels) - len(shown))]
 
 
-def _lengths(level: Level, count: int) -> list[str]:
+def _lengths(level: LevelSummary, count: int) -> list[str]:
     if level.shape is None or count != len(level.shape):
         return [_product(level.shape), *[""] * (count - 1)] if count == 1 else ["?"] * count
     return [f"{length:,}" for length in level.shape]
 
 
-def _storage(level: Level) -> list[str]:
+def _storage(level: LevelSummary) -> list[str]:
     if level.codecs is None:
         return ["missing", "", "", ""]
     # Shards have their own column.
@@ -298,7 +298,7 @@ def _storage(level: Level) -> list[str]:
     return [level.dtype or "?", _product(level.chunks), shards, ", ".join(codecs) or _NOTHING]
 
 
-def _summary(image: Image) -> list[str]:
+def _summary(image: ImageSummary) -> list[str]:
     """Return the table row of an image: path, name, shape, type, number of levels."""
     level = image.levels[0] if image.levels else None
     shape = None if level is None else level.shape

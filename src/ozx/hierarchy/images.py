@@ -6,20 +6,21 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.nodes import Node, join_path, ome_at
-from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
+from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Plate, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-_LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
+LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _FRAMES = "frames"  # where ozx.stream puts records of frames
-_OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
+SERIES = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
 # Each level halves the image: a dozen levels are many, and a list of a million is an attack.
 _MOST_LEVELS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelSummary:
     """One resolution level: its array, and the physical position of its pixels.
 
     If the metadata lacks a value, its attribute is None. If the array is missing, all attributes except `path`, `scale`
@@ -68,7 +69,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageSummary:
     """An image or label image of a hierarchy: its axes, levels and display metadata.
 
     Attributes
@@ -95,7 +96,7 @@ class Image:
     name: str | None
     axes: tuple[Axis, ...]
     channels: tuple[Channel, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[LevelSummary, ...]
     system: str | None = None
     systems: tuple[CoordinateSystem, ...] = ()
     transformations: tuple[Transformation, ...] = ()
@@ -147,7 +148,7 @@ def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
 
 def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
     """Return the paths of the label images of the image at path `image`."""
-    group = join_path(image, _LABELS)
+    group = join_path(image, LABELS)
     return [join_path(group, name) for name in ome_at(nodes, group).labels or ()]
 
 
@@ -161,21 +162,36 @@ def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
     return tuple(wells)
 
 
-def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
+def placed_wells(plate: Plate) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Yield the path of each well that a plate lists, with its row and column; None if the plate has no such place."""
+    # Of a repeated name, the first index counts.
+    rows, columns = (
+        {name: number for number, name in reversed(list(enumerate(names)))} for names in (plate.rows, plate.columns)
+    )
+    for path in plate.wells:
+        # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
+        row, _, column = join_path("", path).partition("/")
+        yield path, (rows[row], columns[column]) if row in rows and column in columns else None
+
+
+def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[ImageSummary]:
     """Return the images of the group at `path` (nearly always one); add notes about missing and unsuitable arrays."""
     ome = ome_at(nodes, path)
     if not ome.multiscales:
         what = "the node has no multiscales" if path in nodes else "there is no node"
         notes.append(f"{path or 'the root'}: an image is listed here, but {what}")
-    return [_describe(nodes, path, multiscale, ome.channels, notes) for multiscale in ome.multiscales]
+    listed = map(as_object, as_list(as_object(ome.raw.get("omero")).get("channels")))
+    channels = tuple(Channel(as_text(channel.get("label")), as_text(channel.get("color"))) for channel in listed)
+    return [_describe(nodes, path, multiscale, channels, notes) for multiscale in ome.multiscales]
 
 
-def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> Level:
+def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> LevelSummary:
     """Return the description of one array as a resolution level."""
     scale, translation = (None, None) if dataset is None else (dataset.scale, dataset.translation)
     if array is None:
-        return Level(path, None, None, None, None, None, scale, translation)
-    return Level(path, array.shape, array.data_type, array.chunks, array.shards, array.codecs, scale, translation)
+        return LevelSummary(path, None, None, None, None, None, scale, translation)
+    stored = array.shape, array.data_type, array.chunks, array.shards, array.codecs
+    return LevelSummary(path, *stored, scale, translation)
 
 
 def level_factor(full: int, length: int) -> float:
@@ -192,7 +208,7 @@ def level_factor(full: int, length: int) -> float:
 
 def _describe(
     nodes: Mapping[str, Node], path: str, multiscale: Multiscale, channels: tuple[Channel, ...], notes: list[str]
-) -> Image:
+) -> ImageSummary:
     levels = []
     if len(multiscale.datasets) > _MOST_LEVELS:
         notes.append(
@@ -212,7 +228,7 @@ def _describe(
         levels.append(level)
     placed = multiscale.system, multiscale.systems, multiscale.transformations
     records = _records(nodes, path, multiscale.axes)
-    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed, records)
+    return ImageSummary(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed, records)
 
 
 def _records(nodes: Mapping[str, Node], path: str, axes: tuple[Axis, ...]) -> Records | None:
@@ -240,7 +256,7 @@ def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.
     """
-    for series in (ome_at(nodes, _OME).series, ome_at(nodes, "").series):
+    for series in (ome_at(nodes, SERIES).series, ome_at(nodes, "").series):
         if series is not None:
             yield from (join_path("", path) for path in series)
             return

@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ozx.hierarchy.ome.colors import RGBA, ShownChannel, Window
-
-
-@dataclass(frozen=True, slots=True)
-class PixelSize:
-    """Distance between neighbouring pixels along an axis."""
-
-    value: float  # the distance in units
-    unit: str | None = None  # the unit as OME-Zarr spells it; None if the file has none that OME-Zarr allows
-    unknown: str | None = field(default=None, repr=False)  # the unit in the file, if it is not understood
+from ozx.hierarchy.ome.units import PixelSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +18,7 @@ class ImageDescription:
     sizes: Mapping[str, PixelSize] = field(default_factory=dict)
     channels: tuple[ShownChannel, ...] = ()  # its channels in order; empty if unknown
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
+    has_planes: bool = True  # whether the metadata name planes of pixels
 
 
 @dataclass(frozen=True, slots=True)

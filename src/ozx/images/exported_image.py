@@ -14,10 +14,10 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import Axis
+from ozx.hierarchy.ome.units import PixelSize
 from ozx.hierarchy.subset.region import IndexRange
-from ozx.images.description import ImageDescription, PixelSize
-from ozx.store.image_view import ImageLevel, ImageView
-from ozx.store.lazy_views import LevelSlice
+from ozx.images.description import ImageDescription
+from ozx.store.image_view import Image, Level
 
 #: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")
@@ -59,7 +59,7 @@ _ONE_PIXEL = 1.01
 class ExportedLevel:
     """One resolution level of an exported image: its array, extended to five axes."""
 
-    pixels: LevelSlice  # the array, in its own order and type
+    pixels: Level  # the array, in its own order and type
     dimensions: tuple[int | None, ...]  # for each of the five axes, the dimension of the array, or None
     dtype: np.dtype[Any]  # the type to write
 
@@ -132,7 +132,7 @@ class ExportedImage:
         return prod(self.shape[:3])
 
 
-def take_image(view: ImageView, path: str, choice: IndexRange) -> ExportedImage:
+def take_image(view: Image, path: str, choice: IndexRange) -> ExportedImage:
     """Return an image or label image for the export to OME-TIFF; no pixels are read."""
     where = path or "the root"
     dimensions = _find_axes(view, where)
@@ -154,7 +154,7 @@ def take_image(view: ImageView, path: str, choice: IndexRange) -> ExportedImage:
     return ExportedImage(path, tuple(levels), description, (*view.notes, *view.unapplied, *notes))
 
 
-def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
+def _find_axes(view: Image, where: str) -> tuple[int | None, ...]:
     """Return the dimension numbers of the axes t, c, z, y, x; None for a missing axis.
 
     Axes are found by name, else by type; the last space axis is x.
@@ -195,7 +195,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
 
 
 def _levels(
-    chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
+    chosen: Sequence[Level], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
 ) -> list[ExportedLevel]:
     """Return the levels that OME-TIFF can store.
 
@@ -204,7 +204,7 @@ def _levels(
     levels: list[ExportedLevel] = []
     repeated = []
     for level in chosen:
-        new = ExportedLevel(LevelSlice(level.array, level.path), dimensions, dtype)
+        new = ExportedLevel(level, dimensions, dtype)
         if not levels:
             levels.append(new)
             continue
@@ -236,7 +236,7 @@ def _levels(
     return levels
 
 
-def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[int | None]) -> bool:
+def _has_same_extent(level: Level, first: Level, dimensions: Sequence[int | None]) -> bool:
     """Return whether both levels cover one area along `dimensions`, up to one pixel of `level`, as far as is known."""
     if level.scale is None or first.scale is None or level.translation is None or first.translation is None:
         return True
@@ -251,7 +251,7 @@ def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[
     return True
 
 
-def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:
+def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: Level) -> dict[str, PixelSize]:
     """Return the pixel sizes by axis; a size of 1 without a unit is treated as unknown."""
     sizes = {}
     for axis, dimension in zip(AXES, dimensions, strict=True):

@@ -24,8 +24,9 @@ from xarray.core import indexing
 
 from ozx.errors import FormatError, OzxWarning, UsageError
 from ozx.flow.sources.location import printable_location
+from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import join_path
-from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, list_images, view_image, view_images
+from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.opening import open_group
 
 _SHOWN = 3  # images named in a message
@@ -183,9 +184,11 @@ class OzxBackend(BackendEntrypoint):
         parent = _enter(root, group, printable_location(filename_or_obj))
         found = {"/": xr.Dataset()}
         found["/"].set_close(root.store.close)
-        for view in _all_views(parent):
-            for level in view.levels:
-                found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
+        nodes = GroupNodes(parent)
+        for image in nodes.images():
+            for view in (image, *map(nodes.image, image.labels)):
+                for level in view.levels:
+                    found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
         return found
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
@@ -216,15 +219,16 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
     )
 
 
-def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
+def _choose(group: zarr.Group, image: int | str | None, name: str) -> Image:
     """Return the selected image; raise an error if there are several images and no selection."""
-    paths = list_images(group)
+    nodes = GroupNodes(group)
+    paths = list(image_paths(nodes))
     if image is None and (len(paths) == 1 or not paths):
-        return view_image(group, *paths)
+        return nodes.image(*paths)
     if isinstance(image, int) and image >= 0:
-        found = list(islice(view_images(group), image, image + 1))
+        found = list(islice(nodes.images(), image, image + 1))
     else:
-        found = [view for view in view_images(group) if image is not None and image in (view.path, view.name)]
+        found = [view for view in nodes.images() if image is not None and image in (view.path, view.name)]
     if found:
         return found[0]
     paths = [join_path(group.path, path) for path in paths]  # in the form of group=
@@ -239,15 +243,8 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
     )
 
 
-def _all_views(group: zarr.Group) -> Iterator[ImageView]:
-    for view in view_images(group):
-        yield view
-        for path in view.labels:
-            yield view_image(group, path)
-
-
 def _make_dataset(
-    view: ImageView, level: ImageLevel, parent: zarr.Group, drop_variables: str | Iterable[str] | None
+    view: Image, level: Level, parent: zarr.Group, drop_variables: str | Iterable[str] | None
 ) -> xr.Dataset:
     for note in view.unapplied:
         warnings.warn(note, OzxWarning, stacklevel=3)
@@ -268,14 +265,14 @@ def _make_dataset(
     return dataset
 
 
-def _dims(view: ImageView) -> tuple[str, ...]:
+def _dims(view: Image) -> tuple[str, ...]:
     dims = tuple(axis.name or f"dim_{number}" for number, axis in enumerate(view.axes))
     if len(set(dims)) != len(dims):
         raise FormatError(f"{view.path or 'the root'}: expected axes of different names, found {', '.join(dims)}")
     return dims
 
 
-def _coordinates(view: ImageView, level: ImageLevel, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
+def _coordinates(view: Image, level: Level, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
     channel_axis = view.channel_axis
     for number, (dim, axis, length) in enumerate(zip(dims, view.axes, level.array.shape, strict=True)):
         if number == channel_axis:

@@ -222,7 +222,7 @@ def _write(
     taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
 ) -> bool:
     """Write the TIFF file; return whether it is a BigTIFF file."""
-    from ozx.images.ome_tiff.file import OmeTiff, TiledLevel, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
+    from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
     from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
 
     encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
@@ -231,8 +231,7 @@ def _write(
         tiff = OmeTiff(file, is_big=is_big)
         works = []
         for number, (image, encoding) in enumerate(zip(taken.images, encodings, strict=True)):
-            tables = tiff.add(image, encoding, None if number else taken.ome_xml)
-            works += [TiledLevel(level, encoding, table) for level, table in zip(image.levels, tables, strict=True)]
+            works += tiff.add(image, encoding, None if number else taken.ome_xml)
         tiff.finish_directories()
         write_tiles(tiff, works, jobs=jobs, progress=progress)
         tiff.close()

@@ -20,7 +20,7 @@ from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_not
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.subset.hierarchy import ImageSubset
+from ozx.hierarchy.subset.hierarchy import ExtractedImage
 from ozx.hierarchy.subset.region import Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
@@ -30,47 +30,6 @@ Bounds = tuple[int | None, int | None] | slice | int
 
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractedImage:
-    """The extracted part of one image.
-
-    Attributes
-    ----------
-    path
-        Path of its group in the new file; the root's is empty.
-    levels
-        Paths of the kept levels, relative to this group, the finest first.
-    left_out
-        Paths of the other levels.
-    region
-        Start and stop of the extracted full-resolution pixels, by axis. Empty if neither a region nor channels were
-        requested.
-    channels
-        Numbers of the kept channels in the source if channels between them are left out; else empty.
-    """
-
-    path: str
-    levels: tuple[str, ...]
-    left_out: tuple[str, ...]
-    region: dict[str, tuple[int, int]]
-    channels: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, image: ImageSubset) -> ExtractedImage:
-        """Return the result for the extracted part of an image.
-
-        Parameters
-        ----------
-        image
-            The extracted part of an image.
-        """
-        return cls(image.path, image.levels, image.left_out, image.region, image.channels)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``images`` in ``ozx extract --json``."""
-        return {**plain_json(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +201,7 @@ def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan:
         entries=0,
         bytes=0,
         ome_version=plan.version,
-        images=tuple(map(ExtractedImage.of, images[:_DESCRIBED])),
+        images=images[:_DESCRIBED],
         image_count=len(images),
         notes=(*source.repaired, *plan.all_notes()),
         requests=None if remote is None else remote.requests,

@@ -15,8 +15,8 @@ from ozx.flow.sources.location import printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import describe_folder
 from ozx.hierarchy.images import (
-    Image,
-    Level,
+    ImageSummary,
+    LevelSummary,
     Well,
     describe_images,
     describe_level,
@@ -152,10 +152,10 @@ class Inspection:
     bytes: int
     decoded_bytes: int
     container: Container
-    images: tuple[Image, ...]
+    images: tuple[ImageSummary, ...]
     image_count: int
-    labels: tuple[Image, ...]
-    arrays: tuple[Level, ...]
+    labels: tuple[ImageSummary, ...]
+    arrays: tuple[LevelSummary, ...]
     plate: PlateSummary | None
     scene: Scene | None
     collection: Collection | None
@@ -277,9 +277,9 @@ def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, i
     return collector.nodes(), entries, size
 
 
-def _describe(nodes: Mapping[str, Node], paths: Iterable[str], notes: list[str]) -> list[Image]:
+def _describe(nodes: Mapping[str, Node], paths: Iterable[str], notes: list[str]) -> list[ImageSummary]:
     # Stop after the last image to describe, because further notes would be about images that the result lacks.
-    images: list[Image] = []
+    images: list[ImageSummary] = []
     for path in paths:
         if len(images) >= MOST_IMAGES:
             break
@@ -299,7 +299,7 @@ def _describe_container(view: ArchiveView | DirectoryView) -> Container:
     return Container("zip", view.end.has_zip64_end, comment, view.comment.json_first)
 
 
-def _name(path: str, images: list[Image], whole: PlateSummary | Collection | None) -> str:
+def _name(path: str, images: list[ImageSummary], whole: PlateSummary | Collection | None) -> str:
     given = whole.name if whole is not None else images[0].name if len(images) == 1 else None
     if given is not None:
         return given

@@ -1,121 +1,26 @@
-"""Arrays that are read when they are sliced: one channel of a level, or a plate as one picture.
+"""A plate as one picture: an array that is read when it is sliced, as `Level` is.
 
-Both kinds support what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing). They hold no pixels, and can be
-pickled.
+It supports what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), holds no pixels, and can be pickled.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
-from ozx.errors import FormatError, OzxError, ResourceError
-from ozx.hierarchy.images import plate_wells
+from ozx.errors import FormatError
+from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
-from ozx.hierarchy.ome.model import Plate
-from ozx.store.image_view import GroupNodes, ImageView, view_image
-from ozx.store.reading_price import price_of
-
-# The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
-_DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
-
-# dask takes a millisecond for each task, and reads every block that is shown at least in part.
-_BYTES_PER_TASK = 1 << 20
-_DOUBLINGS = 10
-# zarr lists the chunks of a request, with about a KB for each.
-_MOST_CHUNKS = 20_000
+from ozx.hierarchy.ome.model import Axis, Plate
+from ozx.store.image_view import GroupNodes, Image, Index, Level
 
 Slices = tuple[slice, ...]
-#: One slice or number per dimension, numbers not negative: dask passes both kinds.
-Index = tuple[slice | int, ...]
-
-
-@dataclass(frozen=True)
-class LevelSlice:
-    """A lazy array of one level of an image, or of one channel of the level, without the channel dimension."""
-
-    array: zarr.Array[Any]
-    path: str
-    axis: int | None = None
-    channel: int | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self._kept(self.array.shape)
-
-    @property
-    def chunks(self) -> tuple[int, ...]:
-        """The shape of the smallest unit that is decoded: a chunk, or an inner chunk of a sharded array."""
-        return self._kept(self.array.chunks)
-
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        """The shape of the block to read in one task: chunks joined along the last two dimensions, up to 1 MiB."""
-        blocks, shape = list(self.array.chunks), self.array.shape
-        size = math.prod(blocks) * self.dtype.itemsize
-        for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
-            if blocks[axis] < shape[axis] and 2 * size <= _BYTES_PER_TASK:
-                blocks[axis] *= 2
-                size *= 2
-        return self._kept(tuple(blocks))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the pixels."""
-        return np.dtype(self.array.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    def __getitem__(self, key: Index) -> NDArray[Any]:
-        index: list[slice | int] = list(key)
-        if self.axis is not None and self.channel is not None:
-            index.insert(self.axis, self.channel)
-        try:
-            return self._read(tuple(index))
-        except OzxError:
-            raise
-        except MemoryError:
-            raise ResourceError(
-                f"{self.path}: not enough memory for this part: {price_of(self.array, index)}",
-                hint="Read a smaller part, or a coarser level.",
-            ) from None
-        except _DECODING_ERRORS as error:
-            what = str(error).partition("\n")[0] or type(error).__name__
-            raise FormatError(
-                f"{self.path}: a chunk cannot be decoded: {what}",
-                rule="zarr/chunk-data",
-                hint="Run ozx validate to list the faults.",
-            ) from error
-
-    def _read(self, index: Index) -> NDArray[Any]:
-        """Read a part of the array, some thousands of chunks at a time: zarr needs about 1 KB of memory per chunk."""
-        if price_of(self.array, index).chunks <= _MOST_CHUNKS:
-            return np.asarray(self.array[index])
-        parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
-        ranges = [range(*part.indices(length)) for part, length in zip(parts, self.array.shape, strict=True)]
-        out = np.empty([len(part) for part in ranges], self.array.dtype)
-        pieces = _pieces(ranges, self.array.chunks)
-        for piece in itertools.product(*pieces):
-            inside = tuple(slice(part.start, part.stop, part.step) for _, part in piece)
-            out[tuple(place for place, _ in piece)] = self.array[inside]
-        return out[tuple(slice(None) if isinstance(part, slice) else 0 for part in index)]
-
-    def _kept(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
-        kept = list(lengths)
-        if self.axis is not None and self.channel is not None:
-            del kept[self.axis]
-        return tuple(kept)
+_FIELD = Axis("field", None, None)
 
 
 @dataclass(frozen=True)
@@ -127,14 +32,14 @@ class PlateFields:
     below a field's group; it is empty if the field's own image is shown.
     """
 
-    group: zarr.Group
+    nodes: GroupNodes
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     paths: dict[tuple[int, int], tuple[str, ...]]
-    first: ImageView
+    first: Image
     part: str = ""
     notes: tuple[str, ...] = ()
-    _views: dict[str, ImageView | None] = field(default_factory=dict, repr=False, compare=False)
+    _views: dict[str, Image | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def count(self) -> int:
@@ -147,43 +52,52 @@ class PlateFields:
             return [place for place in itertools.product(rows, columns) if place in self.paths]
         return sorted(place for place in self.paths if place[0] in rows and place[1] in columns)
 
-    def view(self, row: int, column: int, number: int) -> ImageView | None:
+    def view(self, row: int, column: int, number: int) -> Image | None:
         """Return the image of a field; None if the field has no image."""
         fields = self.paths.get((row, column), ())
         if number >= len(fields):
             return None
         path = join_path(fields[number], self.part)
         if path not in self._views:
-            is_there = GroupNodes(self.group).find(path) is not None
-            self._views[path] = view_image(self.group, path) if is_there else None
+            self._views[path] = self.nodes.image(path) if self.nodes.find(path) is not None else None
         return self._views[path]
+
+    def image(self) -> Image:
+        """Return all wells side by side as one image; its first axis is ``field`` if a well has several fields."""
+        lead = (_FIELD,) if self.count > 1 else ()
+        levels = tuple(
+            PlatePicture(
+                level.array,
+                level.path,
+                scale=None if level.scale is None else (*(1.0 for _ in lead), *level.scale),
+                translation=None if level.translation is None else (*(0.0 for _ in lead), *level.translation),
+                fields=self,
+                number=number,
+            )
+            for number, level in enumerate(self.first.levels)
+        )
+        return replace(self.first, axes=(*lead, *self.first.axes), levels=levels)
 
     def labels(self) -> list[PlateFields]:
         """Return one `PlateFields` for each label image of the plate's first field."""
         start = len(self.first.path) + 1
         return [
-            PlateFields(self.group, self.rows, self.columns, self.paths, view_image(self.group, path), path[start:])
+            PlateFields(self.nodes, self.rows, self.columns, self.paths, self.nodes.image(path), path[start:])
             for path in self.first.labels
         ]
 
 
 @dataclass(frozen=True)
-class PlatePicture:
-    """A lazy array of all wells of a plate side by side, for one level and channel.
+class PlatePicture(Level):
+    """One level of all wells of a plate side by side; `array` is that of the first field.
 
     The first dimension is the number of the field in its well, if a well has more than one field. The other dimensions
     are those of a field image; y and x extend across the plate. Pixels of a missing well or field are 0. Field images
     of another size than the first are cropped, or padded with zeros.
     """
 
-    fields: PlateFields
-    level: int
-    axis: int | None = None
-    channel: int | None = None
-
-    @property
-    def _tile(self) -> LevelSlice:
-        return self._slice(self.fields.first)
+    fields: PlateFields = field(kw_only=True)
+    number: int = field(kw_only=True)  # of the level
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -194,28 +108,21 @@ class PlatePicture:
     @property
     def blocks(self) -> tuple[int, ...]:
         """The shape of a block to read in one task: one plane of one field."""
-        height, width = self._tile.shape[-2:]
-        return (*(1 for _ in self.shape[:-2]), height, width)
+        return (*(1 for _ in self.shape[:-2]), *self._tile.shape[-2:])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the pixels."""
-        return self._tile.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
+    def _tile(self) -> Level:
+        return self._slice(self.fields.first)
 
     @property
     def _lead(self) -> tuple[int, ...]:
         return (self.fields.count,) if self.fields.count > 1 else ()
 
     def __getitem__(self, key: Index) -> NDArray[Any]:
-        data = self._read(tuple(part if isinstance(part, slice) else slice(part, part + 1) for part in key))
+        data = self._read_ranges(tuple(part if isinstance(part, slice) else slice(part, part + 1) for part in key))
         return data[tuple(slice(None) if isinstance(part, slice) else 0 for part in key)]
 
-    def _read(self, key: Slices) -> NDArray[Any]:
+    def _read_ranges(self, key: Slices) -> NDArray[Any]:
         ranges = [range(*part.indices(length)) for part, length in zip(key, self.shape, strict=True)]
         numbers = ranges[0] if self._lead else range(1)
         out = np.zeros([len(numbers), *(len(part) for part in ranges[len(self._lead) :])], self.dtype)
@@ -234,64 +141,43 @@ class PlatePicture:
                     out[place][..., target_y, target_x][corner] = data
         return out if self._lead else out[0]
 
-    def _slice(self, view: ImageView) -> LevelSlice:
+    def _slice(self, view: Image) -> Level:
         first = self.fields.first
-        if len(view.axes) != len(first.axes) or self.level >= len(view.levels):
+        if len(view.axes) != len(first.axes) or self.number >= len(view.levels):
             raise FormatError(
                 f"{view.path}: expected {len(first.axes)} axes and {len(first.levels)} levels as in {first.path}, "
                 f"found {len(view.axes)} and {len(view.levels)}",
                 hint="Open this field by itself.",
             )
-        level = view.levels[self.level]
-        if self.axis is not None and self.channel is not None:
-            expected, found = (array.shape[self.axis] for array in (first.levels[self.level].array, level.array))
+        level = view.levels[self.number]
+        axis = None if self.axis is None else self.axis - len(self._lead)
+        if axis is not None and self.channel is not None:
+            expected, found = self.array.shape[axis], level.array.shape[axis]
             if self.channel >= found:
                 raise FormatError(
                     f"{view.path}: expected {expected} channels as in {first.path}, found {found}",
                     hint="Open this field by itself.",
                 )
-        return LevelSlice(level.array, level.path, self.axis, self.channel)
+        return replace(level, axis=axis, channel=self.channel)
 
 
-def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide the range of each axis into pieces; a block of one piece per axis has about `_MOST_CHUNKS` chunks."""
-    most = _MOST_CHUNKS
-    found = []
-    for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
-        count = max(1, most * max(1, chunk // part.step))
-        found.append(
-            [(slice(at, min(at + count, len(part))), part[at : at + count]) for at in range(0, len(part), count)]
-        )
-        most = max(1, most // max(1, min(count, len(part)) * part.step // chunk))
-    return found[::-1]
-
-
-def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
-    """Return the fields of a plate; `plate` is the ``plate`` metadata of the group."""
-    nodes = GroupNodes(group)
+def plate_fields(nodes: GroupNodes, plate: Plate) -> PlateFields:
+    """Return the fields of a plate; `plate` is the ``plate`` metadata of the root."""
     paths: dict[tuple[int, int], tuple[str, ...]] = {}
-    rows, columns = _places(plate.rows), _places(plate.columns)
     notes = []
-    for well in plate_wells(nodes):
-        parts = join_path("", well.path).split("/")
-        # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
-        if len(parts) != 2 or parts[0] not in rows or parts[1] not in columns:
-            raise FormatError(f"{well.path}: expected a well at ROW/COLUMN, with a row and a column of the plate")
-        if not well.fields:
-            notes.append(f"{well.path}: a well is listed here, but it has no images")
+    for well, place in placed_wells(plate):
+        if place is None:
+            raise FormatError(f"{well}: expected a well at ROW/COLUMN, with a row and a column of the plate")
+        listed = ome_at(nodes, join_path("", well)).fields
+        if not listed:
+            notes.append(f"{well}: a well is listed here, but it has no images")
             continue
-        listed = ome_at(nodes, "/".join(parts)).fields or ()
-        paths[rows[parts[0]], columns[parts[1]]] = tuple(join_path(well.path, path) for path in listed)
+        paths[place] = tuple(join_path(well, path) for path in listed)
     present = (path for fields in paths.values() for path in fields if nodes.find(path) is not None)
     path = next(present, None)
     if path is None:
         raise FormatError("expected a plate with at least one image, found none", hint="ozx info lists the wells.")
-    return PlateFields(group, plate.rows, plate.columns, paths, view_image(group, path), notes=tuple(notes))
-
-
-def _places(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of each name; for a duplicate name, its first index."""
-    return {name: number for number, name in reversed(list(enumerate(names)))}
+    return PlateFields(nodes, plate.rows, plate.columns, paths, nodes.image(path), notes=tuple(notes))
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:

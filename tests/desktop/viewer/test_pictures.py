@@ -9,7 +9,7 @@ from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.pictures import ChunkCache, Pictures, image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.pictures.render import percentile_window
-from ozx.store.lazy_views import LevelSlice
+from ozx.store.image_view import Level
 
 
 def picture(data, axes="yx", chunks=None, *, label=False, omero=None, levels=()):
@@ -153,7 +153,7 @@ def test_an_image_of_nothing_is_refused():
 def test_memory_for_chunks_is_bounded():
     array = zarr.create_array({}, shape=(8, 10), chunks=(1, 10), dtype="uint8")
     cache = ChunkCache(25)
-    source = LevelSlice(array, "0")
+    source = Level(array, "0")
     for _ in range(2):
         cache.read(source, [range(8), range(10)])
     assert cache.decoded == 16

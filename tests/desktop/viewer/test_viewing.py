@@ -81,7 +81,7 @@ def test_a_stream_is_shown_from_its_first_frames_on(tmp_path, monkeypatch, posit
             append(1)
 
         with page_serving(out, live=True, waiting=waiting) as (_, page):
-            assert page.pictures.image("0" if positions else "").sources[0].shape[0] == 2
+            assert page.pictures.image("0" if positions else "").view.levels[0].shape[0] == 2
     assert waits == [1]
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_followed(tmp_path):
         pass
     pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
     with page_serving(tmp_path / "a.ozx", live=True) as (_, page):
-        assert page.pictures.image("").sources
+        assert page.pictures.image("").view.levels
     with ozx.OzxStore(tmp_path / "b.ozx", mode="w") as store:
         zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
     with pytest.raises(FormatError, match="found none"), page_serving(tmp_path / "b.ozx", live=True):

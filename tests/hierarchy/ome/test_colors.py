@@ -68,7 +68,7 @@ def test_other_channels_go_through_the_cycle():
 
 
 def channels(*items):
-    return parse_shown_channels({"ome": {"omero": {"channels": list(items)}}}, 3)
+    return parse_shown_channels({"omero": {"channels": list(items)}})
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_windows_that_say_nothing(window):
 
 @pytest.mark.parametrize("value", [None, 1, [], {"channels": 3}])
 def test_no_channels(value):
-    assert parse_shown_channels({"ome": {"omero": value}}, 3) == ()
-    assert parse_shown_channels({"omero": {"channels": [{}]}}, 2)[0].active is True
+    assert parse_shown_channels({"omero": value}) == ()
+    assert parse_shown_channels({"omero": {"channels": [{}]}})[0].active is True
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,7 @@ def test_no_channels(value):
     ],
 )
 def test_the_plane_to_begin_with(defaults, expected):
-    omero = {"omero": {"rdefs": defaults}}
-    assert parse_shown_plane({"ome": omero}, 3) == parse_shown_plane(omero, 2) == expected
+    assert parse_shown_plane({"omero": {"rdefs": defaults}}) == expected
 
 
 def test_label_colours_and_properties_that_are_malformed_are_left_out():
@@ -119,6 +118,6 @@ def test_label_colours_and_properties_that_are_malformed_are_left_out():
         7,
     ]
     label = {"colors": colors, "properties": [{"label-value": True}]}
-    display = parse_label_display({"ome": {"image-label": label}}, 3)
+    display = parse_label_display({"image-label": label})
     assert display.colors == {1: (1, 2, 3, 4)}
     assert display.properties == {}

@@ -5,14 +5,14 @@ from tiffs import ome_image, ome_xml
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.images.description import PixelSize
+from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.ome_xml.parsing import check_claims, parse_ome_xml, parse_xml
 
 
 def described(inside="", attributes="", **options):
     """Return what is said of the only image."""
     (image,) = parse_ome_xml(ome_xml(ome_image(inside=inside, attributes=attributes, **options))).images
-    return image.description
+    return image
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tiffs import (
 )
 
 from ozx.errors import FormatError
-from ozx.images.description import PixelSize
+from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.tiff.opening import check_files, open_tiff
 from ozx.images.tiff.source import TiffOptions
 

@@ -17,7 +17,7 @@ from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import describe_scene
 from ozx.images.pictures.planes import first_index
 from ozx.images.pictures.render import complete_channels, is_telling
-from ozx.store.image_view import GroupNodes
+from ozx.store.image_view import GroupNodes, Level
 
 # The most images that the page offers in a list; `ozx info` counts all.
 _MOST_IMAGES = 10_000
@@ -26,7 +26,7 @@ _MOST_COLORS = 100_000
 
 def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
     """Return a description of the file: its images, or the wells of its plate with their fields."""
-    nodes = GroupNodes(pictures.group)
+    nodes = pictures.nodes
     ome = nodes[""].ome
     fields = pictures.fields
     answer: dict[str, Any] = {
@@ -58,10 +58,8 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
 
 def describe_picture(picture: Picture) -> dict[str, Any]:
     """Return the description of a picture: size, levels, axes, channels, and the display settings in its metadata."""
-    view, full = picture.view, picture.sources[0]
-    channel = picture.channel_dimension
-    count = 1 if channel is None else full.shape[channel]
-    channels = complete_channels(view.channels, count, full.dtype, is_gray=view.plane.is_gray)
+    view, full = picture.view, picture.view.levels[0]
+    channels = complete_channels(view.channels, view.channel_count, full.dtype, is_gray=view.plane.is_gray)
     display = view.display
     return {
         "schema": 1,
@@ -77,14 +75,14 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
         ],
         "axes": [
             {"name": axis.name, "type": axis.type, "unit": axis.unit, "length": length}
-            for axis, length in zip(picture.axes, full.shape, strict=True)
+            for axis, length in zip(picture.view.axes, full.shape, strict=True)
         ],
         "channels": [_channel(known, number, full.dtype) for number, known in enumerate(channels)],
         "sliders": [_slider(picture, dimension) for dimension in picture.slider_dimensions],
         "pixel": _pixel(picture),
         "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.labels],
         "colors": {str(value): rgba for value, rgba in islice(display.colors.items(), _MOST_COLORS)},
-        "storage": [_storage(picture, number) for number in range(len(picture.sources))],
+        "storage": [_storage(level, picture.lead) for level in view.levels],
         "notes": list(picture.notes),
     }
 
@@ -119,7 +117,7 @@ def _reach(dtype: np.dtype[Any]) -> tuple[float, float] | None:
 
 
 def _slider(picture: Picture, dimension: int) -> dict[str, Any]:
-    axis, length = picture.axes[dimension], picture.sources[0].shape[dimension]
+    axis, length = picture.view.axes[dimension], picture.view.levels[0].shape[dimension]
     return {
         "name": axis.name or f"axis {dimension}",
         "length": length,
@@ -135,21 +133,20 @@ def _pixel(picture: Picture) -> dict[str, Any]:
     down, right = picture.dimensions
     size = [_placed(level.scale, dimension, picture) for dimension in (down, right)]
     origin = [_placed(level.translation, dimension, picture) or 0.0 for dimension in (down, right)]
-    units = {picture.axes[down].unit, picture.axes[right].unit}
+    units = {picture.view.axes[down].unit, picture.view.axes[right].unit}
     return {"x": size[1], "y": size[0], "unit": units.pop() if len(units) == 1 else None, "origin": origin}
 
 
 def _placed(numbers: tuple[float, ...] | None, dimension: int, picture: Picture) -> float | None:
-    lead = len(picture.axes) - len(picture.view.axes)
-    return None if numbers is None or dimension < lead else numbers[dimension - lead]
+    return None if numbers is None or dimension < picture.lead else numbers[dimension]
 
 
-def _storage(picture: Picture, number: int) -> dict[str, Any]:
-    array = picture.view.levels[number].array
+def _storage(level: Level, lead: int) -> dict[str, Any]:
+    array = level.array
     return {
-        "path": picture.view.levels[number].path,
-        "shape": list(picture.sources[number].shape),
+        "path": level.path,
+        "shape": list(level.shape),
         "chunks": list(array.chunks),
         "shards": None if array.shards is None else list(array.shards),
-        "scale": picture.view.levels[number].scale,
+        "scale": None if level.scale is None else level.scale[lead:],
     }

@@ -19,7 +19,6 @@ from ozx.hierarchy.edit.request import Edits, parse_edits
 from ozx.hierarchy.json.reading import as_numbers
 from ozx.hierarchy.nodes import join_path
 from ozx.operations.edit import EditResult, edit_file
-from ozx.store.image_view import GroupNodes
 
 _VERSIONS = ("0.5", "0.6")
 
@@ -43,8 +42,7 @@ class Keeper:
         folder = os.path.dirname(os.path.realpath(path))
         if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
             return False
-        nodes = GroupNodes(pictures.group)
-        found = [nodes[place].ome for place in ("", picture.path) if place in nodes]
+        found = [pictures.nodes[place].ome for place in ("", picture.path) if place in pictures.nodes]
         version = next((ome.version for ome in found if ome is not None and ome.version is not None), "")
         return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 

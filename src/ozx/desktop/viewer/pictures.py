@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
+from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import Window
-from ozx.hierarchy.ome.model import Axis
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import percentile_window
-from ozx.store.image_view import GroupNodes, ImageView, view_image
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.store.image_view import GroupNodes, Image, Level
+from ozx.store.lazy_views import PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.store.reading_price import Price, check_price, price_of
 
 # Cache decoded chunks, because neighbouring tiles usually need the same chunks.
@@ -43,7 +43,7 @@ class ChunkCache:
         #: Number of chunks decoded so far.
         self.decoded = 0
 
-    def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
+    def read(self, source: Level, index: Sequence[range]) -> NDArray[Any]:
         """Return the part of `source` at `index`, which has one ascending range per dimension."""
         wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
         price = price_of(source.array, wanted)
@@ -57,7 +57,7 @@ class ChunkCache:
             out[tuple(target for _, _, target in pieces)] = chunk[tuple(inside for _, inside, _ in pieces)]
         return out
 
-    def _chunk(self, source: LevelSlice, numbers: tuple[int, ...]) -> NDArray[Any]:
+    def _chunk(self, source: Level, numbers: tuple[int, ...]) -> NDArray[Any]:
         key = (source.path, numbers)
         with self._lock:
             if key in self._chunks:
@@ -131,7 +131,6 @@ TILE = 512
 # If the lowest resolution is larger than this, lower ones are made by skipping pixels.
 _LARGEST_OVERVIEW = 2048
 _KEPT_CHUNKS = 256 << 20
-_FIELD = Axis("field", None, None)
 # Pixels along the longest side that suffice to estimate the contrast.
 _TELLING = 256
 _MOST_TELLING = 1 << 24
@@ -158,42 +157,37 @@ class Picture:
     """An image, a label image, or the images of a plate side by side."""
 
     path: str  # an image's path; for a plate, the path below each field: empty, or that of a label image
-    view: ImageView  # the image; of a plate, its first one
-    axes: tuple[Axis, ...]  # one per dimension, a plate's ``field`` first
-    sources: tuple[LevelSlice | PlatePicture, ...]  # the levels, each sliced like an array
+    view: Image  # the image, or that of the whole plate
     notes: tuple[str, ...]  # missing parts, one sentence each
     cache: ChunkCache
 
     @cached_property
     def dimensions(self) -> tuple[int, int]:
         """The indexes of the vertical and the horizontal dimension."""
-        lead = len(self.axes) - len(self.view.axes)
-        y, x = plane_axes(self.view)
-        return y + lead, x + lead
+        return plane_axes(self.view)
 
-    @cached_property
-    def channel_dimension(self) -> int | None:
-        """The index of the channel dimension, or None."""
-        found = self.view.channel_axis
-        return None if found is None else found + len(self.axes) - len(self.view.axes)
+    @property
+    def lead(self) -> int:
+        """The number of dimensions that the arrays of a plate's fields lack: 1 if wells have several fields."""
+        return len(self.view.axes) - self.view.levels[0].array.ndim
 
     @cached_property
     def slider_dimensions(self) -> tuple[int, ...]:
         """The other dimensions: the viewer shows one plane of each at a time."""
-        taken = (*self.dimensions, self.channel_dimension)
-        return tuple(number for number in range(len(self.axes)) if number not in taken)
+        taken = (*self.dimensions, self.view.channel_axis)
+        return tuple(number for number in range(len(self.view.axes)) if number not in taken)
 
     @cached_property
     def levels(self) -> tuple[PictureLevel, ...]:
         """The resolution levels, starting with the full resolution."""
         down, right = self.dimensions
-        full_height, full_width = (self.sources[0].shape[dimension] for dimension in (down, right))
+        full_height, full_width = (self.view.levels[0].shape[dimension] for dimension in (down, right))
         found = []
-        for number, source in enumerate(self.sources):
+        for number, source in enumerate(self.view.levels):
             height, width = source.shape[down], source.shape[right]
             factor = float(level_factor(full_height, height)), float(level_factor(full_width, width))
             found.append(PictureLevel(number, 1, height, width, factor))
-        down_and_right = self.sources[-1].shape[down], self.sources[-1].shape[right]
+        down_and_right = self.view.levels[-1].shape[down], self.view.levels[-1].shape[right]
         while max(found[-1].height, found[-1].width) > _LARGEST_OVERVIEW:
             last = found[-1]
             step, factor = last.step * 2, (last.factor[0] * 2, last.factor[1] * 2)
@@ -216,7 +210,7 @@ class Picture:
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
         """Return the values of one full-resolution pixel in each of `channels`, as Python numbers."""
-        height, width = (self.sources[0].shape[dimension] for dimension in self.dimensions)
+        height, width = (self.view.levels[0].shape[dimension] for dimension in self.dimensions)
         if not (0 <= row < height and 0 <= column < width):
             raise UsageError(f"expected a pixel of an image of {height} × {width}; got row {row}, column {column}")
         place = range(row, row + 1), range(column, column + 1)
@@ -264,10 +258,10 @@ class Picture:
         return self._plane(self.levels[number].number, rows, columns, channel, planes)
 
     def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
-        source, full = self.sources[number], self.sources[0].shape
+        source, full = self.view.levels[number], self.view.levels[0].shape
         sample_type(source.dtype, is_label=False)  # raises for text and other types
         down, right = self.dimensions
-        index = [range(1)] * len(self.axes)
+        index = [range(1)] * len(self.view.axes)
         index[down], index[right] = (
             range(part.start, min(part.stop, source.shape[dimension]), part.step)
             for part, dimension in ((rows, down), (columns, right))
@@ -278,32 +272,32 @@ class Picture:
             _check_within("a plane", plane, full[dimension])
             # Lower levels may have fewer planes.
             index[dimension] = _single(scale_index(plane, full[dimension], source.shape[dimension]))
-        if self.channel_dimension is not None:
-            _check_within("a channel", channel, source.shape[self.channel_dimension])
-            index[self.channel_dimension] = _single(channel)
+        if self.view.channel_axis is not None:
+            _check_within("a channel", channel, source.shape[self.view.channel_axis])
+            index[self.view.channel_axis] = _single(channel)
         block = self._read(source, index)
         order = [down, right, *(number for number in range(len(index)) if number not in (down, right))]
         return block.transpose(order).reshape(len(index[down]), len(index[right]))
 
-    def _read(self, source: LevelSlice | PlatePicture, index: list[range]) -> NDArray[Any]:
-        if isinstance(source, LevelSlice):
-            return self.cache.read(source, index)
-        return source[tuple(slice(part.start, part.stop, part.step) for part in index)]
+    def _read(self, source: Level, index: list[range]) -> NDArray[Any]:
+        if isinstance(source, PlatePicture):
+            return source[tuple(slice(part.start, part.stop, part.step) for part in index)]
+        return self.cache.read(source, index)
 
 
 class Pictures:
     """The pictures of one file, each opened on request."""
 
     def __init__(self, group: zarr.Group) -> None:
-        self.group = group
+        self.group, self.nodes = group, GroupNodes(group)
         self.cache = ChunkCache(_KEPT_CHUNKS)
         self._opened: dict[tuple[str, bool], Picture] = {}
 
     @cached_property
     def fields(self) -> PlateFields | None:
         """The fields of the plate; None for a file without a plate."""
-        ome = GroupNodes(self.group)[""].ome
-        return None if ome is None or ome.plate is None else plate_fields(self.group, ome.plate)
+        plate = ome_at(self.nodes, "").plate
+        return None if plate is None else plate_fields(self.nodes, plate)
 
     def image(self, path: str) -> Picture:
         """Return the image or label image at `path`; raise `FormatError` if it cannot be shown."""
@@ -320,9 +314,8 @@ class Pictures:
         return self._opened[key]
 
     def _open_image(self, path: str) -> Picture:
-        view = view_image(self.group, path)
-        sources = tuple(LevelSlice(level.array, level.path) for level in view.levels)
-        return self._checked(Picture(path, view, view.axes, sources, (*view.notes, *view.unapplied), self.cache))
+        view = self.nodes.image(path)
+        return self._checked(Picture(path, view, (*view.notes, *view.unapplied), self.cache))
 
     def _open_plate(self, part: str) -> Picture:
         fields = self.fields
@@ -332,16 +325,13 @@ class Pictures:
             fields = next((labels for labels in fields.labels() if labels.part == part), None)
             if fields is None:
                 raise UsageError(f"the fields of the plate have no label image {part!r}")
-        view, several = fields.first, fields.count > 1
-        sources = tuple(PlatePicture(fields, number) for number in range(len(view.levels)))
-        axes = (_FIELD, *view.axes) if several else view.axes
-        return self._checked(Picture(part, view, axes, sources, fields.notes, self.cache))
+        return self._checked(Picture(part, fields.image(), fields.notes, self.cache))
 
     def _checked(self, picture: Picture) -> Picture:
         plane_axes(picture.view)
-        for level, source in zip(picture.view.levels, picture.sources, strict=True):
-            if 0 in source.shape:
-                raise FormatError(f"{level.path}: expected pixels; found none in an array of the shape {source.shape}")
+        for level in picture.view.levels:
+            if 0 in level.shape:
+                raise FormatError(f"{level.path}: expected pixels; found none in an array of the shape {level.shape}")
         return picture
 
 

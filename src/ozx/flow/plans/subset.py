@@ -34,7 +34,7 @@ from ozx.hierarchy.keys import (
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
-from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
+from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset, plan_subset
 from ozx.hierarchy.subset.region import Selection
 from ozx.hierarchy.zarr.extensions import check_understood
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
@@ -121,7 +121,7 @@ class Extractor:
 class SubsetPlan(Plan):
     """The plan to write a part of a hierarchy as a new hierarchy."""
 
-    images: tuple[ImageSubset, ...] = ()  # the extracted part of each image
+    images: tuple[ExtractedImage, ...] = ()  # the extracted part of each image
     most_levels: int = 0  # the largest number of levels of an image before any were skipped
     # Returns the exact size of the archive in bytes; if the size exceeds a given limit, returns any number above the
     # limit.

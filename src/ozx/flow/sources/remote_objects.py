@@ -12,6 +12,7 @@ from ozx.archive.remote.folder import REQUESTS, RemoteFolder
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
+from ozx.hierarchy.images import LABELS, SERIES
 from ozx.hierarchy.json.reading import LongDocuments, as_object
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
@@ -34,8 +35,6 @@ from ozx.threads import map_ahead
 # OME-Zarr names the levels of images, wells, fields, labels and series; chunk grids name the chunks. An object that the
 # server does not have is a missing chunk, which zarr reads as the fill value.
 
-# OME-Zarr 0.5: names whose existence follows from the kind of the group above.
-_LABELS, _SERIES_GROUP = "labels", "OME"
 # "bioformats2raw.layout" without a list: images are numbered from 0.
 _SERIES_AT_A_TIME = REQUESTS
 _MOST_CHUNKS = 10_000_000
@@ -140,7 +139,7 @@ class _Search:
             for path, grid in grids.items()
             for place in itertools.product(*map(range, grid.counts))
         )
-        others = [ORIGINAL_METADATA] if _SERIES_GROUP in self._hierarchy.nodes else []
+        others = [ORIGINAL_METADATA] if SERIES in self._hierarchy.nodes else []
         self.found.marks.update(self._folder.find_all(itertools.chain(others, keys)))
         self.found.notes.append(
             "the server cannot list files: only the files that the metadata refer to were requested"
@@ -168,9 +167,9 @@ class _Search:
         if ome is None:
             return
         if ome.multiscales:
-            yield join_path(path, _LABELS)
+            yield join_path(path, LABELS)
         if ome.layout is not None:
-            yield join_path(path, _SERIES_GROUP)
+            yield join_path(path, SERIES)
             if ome.plate is None:
                 self._numbered.setdefault(path, 0)
 

@@ -21,7 +21,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import Document, as_list, as_numbers, as_object, as_text, copy_json
 from ozx.hierarchy.ome.colors import WHITE, default_color
-from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, axis_kind, parse_ome
 from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
 from ozx.hierarchy.zarr.array import ArrayMetadata
@@ -174,7 +174,7 @@ def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: 
     If the axes, the array of the full resolution or its shape are missing, the channels of the ``omero`` block are
     counted.
     """
-    index = _index(axes, "channel", "c")
+    index = next((number for number, axis in enumerate(axes) if axis_kind(axis) == "channel"), None)
     if index is None and axes:
         return 1
     if index is not None and array is not None and array.shape is not None and index < len(array.shape):
@@ -188,7 +188,8 @@ def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: 
 
 
 def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, Any]:
-    depth = _index(axes, "space", "z")
+    spatial = [(axis.name or "").lower() if axis_kind(axis) == "space" else "" for axis in axes]
+    depth = spatial.index("z") if "z" in spatial else None
     planes = array.shape[depth] if depth is not None and array is not None and array.shape is not None else 1
     return {"channels": [], "rdefs": {"defaultT": 0, "defaultZ": planes // 2, "model": "color"}}
 
@@ -223,18 +224,6 @@ def _window(data_type: str | None) -> tuple[dict[str, float], str]:
         low, high = (0, (1 << bits) - 1) if match[1] else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
         assumed = f"the range of {data_type}"
     return {"min": low, "max": high, "start": low, "end": high}, assumed
-
-
-def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
-    """Return the index of the axis of this type and name; a channel axis may have any name.
-
-    If an axis has no type, only its name is compared.
-    """
-    for index, axis in enumerate(axes):
-        is_named = (axis.name or "").lower() == name
-        if (axis.type == kind and (is_named or kind == "channel")) or (axis.type is None and is_named):
-            return index
-    return None
 
 
 def check_editable(document: Document, node: str, version: str | None) -> OmeMetadata:

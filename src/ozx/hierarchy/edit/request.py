@@ -10,7 +10,7 @@ from typing import Any
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.colors import parse_color
-from ozx.hierarchy.ome.model import AXIS_TYPES, Axis, unknown_axis
+from ozx.hierarchy.ome.model import Axis, axis_kind, unknown_axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.quoting import quote
 
@@ -301,5 +301,4 @@ def _of_space(types: Mapping[str, str | None]) -> list[str]:
 
 
 def _types(axes: Sequence[Axis]) -> dict[str, str | None]:
-    # OME-Zarr 0.5, "axes": type SHOULD be given. Otherwise the usual names decide.
-    return {axis.name: axis.type or AXIS_TYPES.get(axis.name.lower()) for axis in axes if axis.name is not None}
+    return {axis.name: axis_kind(axis) for axis in axes if axis.name is not None}

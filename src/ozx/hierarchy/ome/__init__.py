@@ -3,7 +3,7 @@
 ``model``
     Version, axes, images, labels, plates, series and collections.
 ``transformations``, ``units``
-    Scales and translations, coordinate systems; units of axes.
+    Scales and translations, coordinate systems; units of axes, and those of OME-XML.
 ``conversion``
     A group in another version: 0.5 to 0.6, and back.
 ``placing``

@@ -8,7 +8,6 @@ from typing import Any
 
 from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
-from ozx.hierarchy.ome.model import ome_object
 
 _BLUE, _CYAN, _GREEN, _YELLOW, _RED, _MAGENTA, _ORANGE = (
     *("0000FF", "00FFFF", "00FF00", "FFFF00"),
@@ -172,15 +171,15 @@ class ShownPlane:
     is_gray: bool = False
 
 
-def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
+def parse_shown_channels(ome: dict[str, Any]) -> tuple[ShownChannel, ...]:
     """Return the display settings of each channel from ``omero``; empty if ``omero`` is missing."""
-    channels = as_list(as_object(ome_object(attributes, zarr_format).get("omero")).get("channels"))
+    channels = as_list(as_object(ome.get("omero")).get("channels"))
     return tuple(_parse_channel(as_object(channel)) for channel in channels)
 
 
-def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
+def parse_shown_plane(ome: dict[str, Any]) -> ShownPlane:
     """Return the plane that viewers show first, from ``rdefs`` of ``omero``."""
-    defaults = as_object(as_object(ome_object(attributes, zarr_format).get("omero")).get("rdefs"))
+    defaults = as_object(as_object(ome.get("omero")).get("rdefs"))
     z, t = (value if type(value) is int and value >= 0 else None for value in map(defaults.get, _DEFAULTS))
     return ShownPlane(z, t, defaults.get("model") == "greyscale")
 
@@ -231,9 +230,9 @@ class LabelDisplay:
     properties: dict[int, dict[str, Any]]
 
 
-def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:
+def parse_label_display(ome: dict[str, Any]) -> LabelDisplay:
     """Return the colours and properties of label values, from ``image-label``."""
-    label = as_object(ome_object(attributes, zarr_format).get("image-label"))
+    label = as_object(ome.get("image-label"))
     colors: dict[int, tuple[int, int, int, int]] = {}
     for value, item in _by_label(label.get("colors")):
         rgba = as_list(item.get("rgba"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ozx.errors import UsageError
@@ -131,6 +131,17 @@ class Axis:
     name: str | None
     type: str | None
     unit: str | None
+
+
+def axis_kind(axis: Axis) -> str | None:
+    """Return the type of an axis, or else the type that its usual name tells."""
+    # OME-Zarr 0.5, "axes": the type is only a SHOULD.
+    return axis.type or AXIS_TYPES.get((axis.name or "").lower())
+
+
+def find_channel_axis(axes: Iterable[Axis]) -> int | None:
+    """Return the index of the first axis of the type ``channel``, or None."""
+    return next((number for number, axis in enumerate(axes) if axis.type == "channel"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +276,6 @@ class OmeMetadata:
     version: str | None
     # The images of this group, nearly always one.
     multiscales: tuple[Multiscale, ...] = ()
-    channels: tuple[Channel, ...] = ()
     # Names of the label images below a ``labels`` group; None for other groups.
     labels: tuple[str, ...] | None = None
     is_label: bool = False
@@ -279,6 +289,8 @@ class OmeMetadata:
     collection: Collection | None = None
     # Missing values and values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
+    # The object with all of it, for parts that few need: ``omero``, ``image-label``, the acquisitions of a plate.
+    raw: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def kind(self) -> str:
@@ -294,11 +306,6 @@ class OmeMetadata:
         if self.collection is not None:
             return "collection"
         return "other" if self.labels is None else "labels"
-
-
-def ome_object(attributes: dict[str, Any], zarr_format: int) -> dict[str, Any]:
-    """Return the object with the OME-Zarr metadata of a node: ``ome`` in Zarr v3, all attributes in v2."""
-    return as_object(attributes.get("ome")) if zarr_format == 3 else attributes
 
 
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
@@ -324,7 +331,6 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
     return OmeMetadata(
         version=version,
         multiscales=_parse_multiscales(ome.get("multiscales"), problems),
-        channels=_parse_channels(as_object(ome.get("omero")).get("channels")),
         labels=_parse_names(ome, "labels", problems),
         is_label=isinstance(ome.get("image-label"), dict),
         plate=_parse_plate(ome.get("plate"), problems),
@@ -334,6 +340,7 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
         scene=_parse_scene(ome["scene"]) if isinstance(ome.get("scene"), dict) else None,
         collection=parse_collection(ome) if zarr_format == 3 else None,
         problems=tuple(problems),
+        raw=ome,
     )
 
 
@@ -420,11 +427,6 @@ def _parse_axes(value: Any) -> tuple[Axis, ...]:
         else:
             axes.append(Axis(None, None, None))
     return tuple(axes)
-
-
-def _parse_channels(value: Any) -> tuple[Channel, ...]:
-    channels = [as_object(channel) for channel in as_list(value)]
-    return tuple(Channel(as_text(channel.get("label")), as_text(channel.get("color"))) for channel in channels)
 
 
 def _parse_plate(value: Any, problems: list[str]) -> Plate | None:

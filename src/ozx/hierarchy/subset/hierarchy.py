@@ -11,13 +11,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.reading import Document, as_list, as_object
+from ozx.hierarchy.images import LABELS
+from ozx.hierarchy.json.reading import Document, as_list, as_object, plain_json
 from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
-from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
 from ozx.hierarchy.subset.image import (
     crop_image_document,
     explain_crops,
@@ -41,9 +43,6 @@ from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 
 # Choice of a label image's levels that match the kept levels of its image.
-
-#: OME-Zarr 0.5, "labels": the name of the group beside the levels of an image.
-LABELS = "labels"
 
 
 def labels_group(path: str) -> str:
@@ -125,7 +124,7 @@ def separate_levels(
 
     `multiscale` is the image of `places`, or one of its label images. `keep_all` demands all levels.
     """
-    dimension = _channel_axis(multiscale)
+    dimension = find_channel_axis(multiscale.axes)
     if not picked or dimension is None:
         return list(kept), []
     fits: list[int] = []
@@ -157,7 +156,7 @@ def pick_channels(
 
     `others` are the numbers of levels that were left out because their chunks mix picked and other channels.
     """
-    dimension = _channel_axis(multiscale)
+    dimension = find_channel_axis(multiscale.axes)
     left_out = tuple(sorted((*crops.left_out, *others)))
     if not picked or dimension is None or multiscale.axes[dimension].name not in crops.region:
         return replace(crops, left_out=left_out)
@@ -172,13 +171,9 @@ def pick_channels(
 
 def shown_region(multiscale: Multiscale, crops: LevelCrops) -> dict[str, tuple[int, int]]:
     """Return start and stop of the shown full-resolution pixels by axis; omit a channel axis with gaps."""
-    dimension = _channel_axis(multiscale)
+    dimension = find_channel_axis(multiscale.axes)
     channel = None if dimension is None or not crops.picked else multiscale.axes[dimension].name
     return {axis: interval.pixels() for axis, interval in crops.region.items() if axis != channel}
-
-
-def _channel_axis(multiscale: Multiscale) -> int | None:
-    return next((number for number, axis in enumerate(multiscale.axes) if axis.type == "channel"), None)
 
 
 _SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separates them first"
@@ -195,18 +190,33 @@ class CroppedArray:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageSubset:
-    """The extracted part of one image."""
+class ExtractedImage:
+    """The extracted part of one image.
+
+    Attributes
+    ----------
+    path
+        Path of its group in the new file; the root's is empty.
+    levels
+        Paths of the kept levels, relative to this group, the finest first.
+    left_out
+        Paths of the other levels.
+    region
+        Start and stop of the extracted full-resolution pixels, by axis. Empty if neither a region nor channels were
+        requested.
+    channels
+        Numbers of the kept channels in the source if channels between them are left out; else empty.
+    """
 
     path: str
-    # Paths of the kept levels, below the group, the finest first.
     levels: tuple[str, ...]
-    # Paths of the other levels.
     left_out: tuple[str, ...]
-    # Start and stop of the shown full-resolution pixels, by axis; empty if no region is requested.
     region: dict[str, tuple[int, int]]
-    # The numbers of the kept channels if channels between them are left out; else empty.
-    channels: tuple[int, ...]
+    channels: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``images`` in ``ozx extract --json``."""
+        return {**plain_json(self)}
 
 
 @dataclass(slots=True)
@@ -214,7 +224,7 @@ class Subset:
     """The extracted part of a hierarchy."""
 
     # Images and label images, in the order of their groups.
-    images: list[ImageSubset] = field(default_factory=list)
+    images: list[ExtractedImage] = field(default_factory=list)
     # New documents by path, those of cropped arrays included.
     documents: dict[str, Document] = field(default_factory=dict)
     arrays: dict[str, CroppedArray] = field(default_factory=dict)
@@ -226,7 +236,7 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
-class _Image:
+class _Owner:
     """An image that may have label images: its first multiscale metadata, its crops and its axes."""
 
     multiscale: Multiscale
@@ -247,7 +257,7 @@ class _SubsetPlanner:
         self._selection = selection
         self._subset = Subset()
         self._notes = NoteCollector()
-        self._images: dict[str, _Image] = {}
+        self._images: dict[str, _Owner] = {}
         self._kept: dict[str, Box | None] = {}  # arrays of kept levels
         self._listed: set[str] = set()  # arrays of any level
         self._checked: set[str] = set()
@@ -275,7 +285,7 @@ class _SubsetPlanner:
             if owner is None:
                 cropped, places = self._crop_image(path, multiscale)
                 if not number:
-                    self._images[path] = _Image(multiscale, cropped, places)
+                    self._images[path] = _Owner(multiscale, cropped, places)
             else:
                 found = self._crop_label(path, multiscale, owner)
                 if found is None:
@@ -338,7 +348,7 @@ class _SubsetPlanner:
         dimension = [axis.type for axis in multiscale.axes].index("channel")
         count, chunk = finest.shape[dimension], finest.chunks[dimension]
         attributes = as_object(self._documents[path].get("attributes"))
-        labels = [channel.label for channel in parse_shown_channels(attributes, 3)]
+        labels = [channel.label for channel in parse_shown_channels(as_object(attributes.get("ome")))]
         found = find_channels(self._selection.channels, labels, count, path or "the root")
         if has_gaps(found):
             taken = whole_chunks(found, chunk, count)
@@ -350,7 +360,7 @@ class _SubsetPlanner:
             found = taken
         return Interval(Fraction(found[0]), Fraction(found[-1] + 1)), found if has_gaps(found) else ()
 
-    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
+    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Owner) -> LevelCrops | None:
         """Return the crops of a label image's levels; None if the label image lies outside of the region."""
         kept = matching_levels(multiscale, owner.multiscale, owner.crops.kept)
         if not owner.crops.region:
@@ -439,7 +449,7 @@ class _SubsetPlanner:
                 )
             self._kept[array] = chosen[number]
         self._subset.images.append(
-            ImageSubset(
+            ExtractedImage(
                 path,
                 tuple(_path(multiscale, number) for number in crops.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
@@ -492,7 +502,7 @@ class _SubsetPlanner:
                 attributes = {**document["attributes"], "ome": {**ome, LABELS: rest}}
                 self._subset.documents[group] = {**document, "attributes": attributes}
 
-    def _owner(self, path: str) -> _Image | None:
+    def _owner(self, path: str) -> _Owner | None:
         """Return the path of the image to which a label image belongs (OME-Zarr 0.5, "labels")."""
         parts = path.split("/")
         for position in reversed(range(len(parts) - 1)):

@@ -13,18 +13,17 @@ from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
+from ozx.hierarchy.images import image_paths, placed_wells
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
-from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
+from ozx.hierarchy.keys import ORIGINAL_METADATA
+from ozx.hierarchy.nodes import join_path, ome_at
+from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import OmeXml
-from ozx.store.image_view import GroupNodes, list_images, view_image
-
-#: OME-Zarr 0.5, "bioformats2raw.layout": the key of the images' original OME-XML.
-METADATA_KEY = "OME/METADATA.ome.xml"
+from ozx.store.image_view import GroupNodes
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,12 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> Exported
     """Return the images below a group in the form that OME-TIFF requires; no pixels are read."""
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
-    images = list(_take_images(start, nodes, choice, notes, len(group.path) and len(group.path) + 1))
+    images = list(_take_images(nodes, start.path, choice, notes, len(group.path) and len(group.path) + 1))
     if not images:
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without images"
         raise UnsupportedError(f"expected images; found {found}", hint="Show the contents with ozx info.")
-    plate = _take_plate(nodes, start, [image.path for image in images], len(start.path) and len(start.path) + 1)
+    plate = _take_plate(nodes, [image.path for image in images], len(start.path) and len(start.path) + 1)
     kept = _read_kept(start, notes)
     numbers = None if kept is None else _match(start, kept.document, images)
     if kept is not None and numbers is not None:
@@ -60,7 +59,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> Exported
         root, more = kept.update(images, sorted(numbers), plate)
         return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
     if kept is not None:
-        notes.append(f"{METADATA_KEY} is left out: its images cannot be matched with the exported images")
+        notes.append(f"{ORIGINAL_METADATA} is left out: its images cannot be matched with the exported images")
     root = make_ome(images, plate)
     return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
 
@@ -77,35 +76,35 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
             hint=f"{way} to export the image; --levels chooses its levels.",
         )
     if found is None:
-        raise UsageError(f"expected the path of an image; there is no {path!r}", hint=_hint_at_images(group, path))
+        raise UsageError(f"expected the path of an image; there is no {path!r}", hint=_hint_at_images(nodes, path))
     return found
 
 
-def _hint_at_images(group: zarr.Group, path: str) -> str:
+def _hint_at_images(nodes: GroupNodes, path: str) -> str:
     """Return the hint for a missing path: the images and wells of the file, or how to export the only image."""
-    images = list_images(group)
+    images = list(image_paths(nodes))
     if images != [""]:
         return similar_nodes(path, {*images, *(image.rpartition("/")[0] for image in images)})
-    labels = view_image(group, "").labels
+    labels = nodes.image().labels
     nearest = f" {similar_nodes(path, labels)}" if labels else ""
     return f"Leave out --path: the file is one image. ozx extract --channels selects channels.{nearest}"
 
 
 def _take_images(
-    start: zarr.Group, nodes: GroupNodes, choice: IndexRange, notes: list[str], given: int
+    nodes: GroupNodes, start: str, choice: IndexRange, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
     """Yield the images below a group for the export; add notes about images and labels that are left out."""
     labels, counts = list[str](), list[int]()
     root = nodes[""].ome
     if root is not None and root.scene is not None:
         notes.append(describe_scene(root.scene))
-    for path in list_images(start):
-        full = join_path(start.path, path)
+    for path in image_paths(nodes):
+        full = join_path(start, path)
         if not isinstance(nodes.find(path), zarr.Group):
             notes.append(f"{full}: an image is listed here, but does not exist")
             continue
-        view = view_image(start, path)
-        labels += [join_path(start.path, label) for label in view.labels]
+        view = nodes.image(path)
+        labels += [join_path(start, label) for label in view.labels]
         counts.append(len(view.levels))
         ome = nodes[path].ome
         if ome is not None and len(ome.multiscales) > 1:
@@ -122,47 +121,38 @@ def _take_images(
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
 
 
-def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at the group `start`; its fields of view are given as indices into `images`."""
-    ome = nodes[""].ome
-    if ome is None or ome.plate is None:
+def _take_plate(nodes: GroupNodes, images: Sequence[str], skip: int) -> PlateDescription | None:
+    """Return the plate at the root; its fields of view are given as indices into `images`."""
+    ome = ome_at(nodes, "")
+    plate = ome.plate
+    if plate is None:
         return None
     numbers = {path[skip:]: number for number, path in enumerate(images)}
-    acquisitions = _acquisitions(start)
+    acquisitions = _acquisitions(ome)
     by_id = {number: place for place, (number, _) in enumerate(acquisitions)}
     wells = []
-    for path in (join_path("", well) for well in ome.plate.wells):
-        place = _place_of(ome.plate, path)
-        well = nodes.find(path)
-        if place is None or not isinstance(well, zarr.Group):
+    for listed, place in placed_wells(plate):
+        path = join_path("", listed)
+        if place is None:
             continue
         fields = [
             (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
-            for item in _items(well, "well", "images")
+            for item in _items(ome_at(nodes, path), "well", "images")
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
         if fields:
             found, recorded = zip(*fields, strict=True)
             wells.append(WellDescription(*place, found, recorded))
     times = tuple(time for _, time in acquisitions)
-    return PlateDescription(ome.plate.name, ome.plate.rows, ome.plate.columns, tuple(wells), times)
+    return PlateDescription(plate.name, plate.rows, plate.columns, tuple(wells), times)
 
 
-def _place_of(plate: Plate, path: str) -> tuple[int, int] | None:
-    # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
-    row, _, column = path.partition("/")
-    if row not in plate.rows or column not in plate.columns:
-        return None
-    return plate.rows.index(row), plate.columns.index(column)
-
-
-def _items(group: zarr.Group, kind: str, key: str) -> list[dict[str, Any]]:
+def _items(ome: OmeMetadata, kind: str, key: str) -> list[dict[str, Any]]:
     """Return the items of a list in the metadata of a plate or well."""
-    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
-    return [as_object(item) for item in as_list(as_object(ome.get(kind)).get(key))]
+    return [as_object(item) for item in as_list(as_object(ome.raw.get(kind)).get(key))]
 
 
-def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
+def _acquisitions(ome: OmeMetadata) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
     """Return the ids of a plate's acquisitions, with their names and start times."""
 
     def time(item: Mapping[str, Any], key: str) -> int | None:
@@ -171,7 +161,7 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
 
     return [
         (_identifier(item.get("id")), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime")))
-        for item in _items(group, "plate", "acquisitions")
+        for item in _items(ome, "plate", "acquisitions")
     ]
 
 
@@ -181,13 +171,13 @@ def _identifier(value: Any) -> int | str | None:
 
 
 def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
-    found = sync(start.store.get(METADATA_KEY, default_buffer_prototype()))
+    found = sync(start.store.get(ORIGINAL_METADATA, default_buffer_prototype()))
     if found is None:
         return None
     try:
         return read_kept_xml(found.to_bytes())
     except FormatError as error:
-        notes.append(f"{METADATA_KEY} is left out: {error.message}")
+        notes.append(f"{ORIGINAL_METADATA} is left out: {error.message}")
         return None
 
 
@@ -200,17 +190,18 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
         root = None
         with contextlib.suppress(FileNotFoundError, KeyError):
             root = zarr.open_group(start.store, mode="r", path="", zarr_format=start.metadata.zarr_format)
-    listed = [] if root is None else list_images(root)
+    nodes = None if root is None else GroupNodes(root)
+    listed = [] if nodes is None else list(image_paths(nodes))
     places = {path: number for number, path in enumerate(listed)}
     if len(document.images) in (len(listed), len(described)):
         described = list(range(len(document.images)))
-    by_place = _wells_of(GroupNodes(root), root, listed, document) if root is not None and document.plate else None
+    by_place = _wells_of(nodes, listed, document) if nodes is not None and document.plate else None
     if by_place is None and len(described) == len(listed):
         by_place = dict(enumerate(described))
     if by_place is not None:
         numbers = [by_place.get(places.get(image.path, -1)) for image in images]
     else:
-        names = [image.description.name for image in document.images]
+        names = [image.name for image in document.images]
         numbers = [
             names.index(name) if (name := image.description.name) is not None and names.count(name) == 1 else None
             for image in images
@@ -219,9 +210,9 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
     return known if len(set(known)) == len(images) else None
 
 
-def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
+def _wells_of(nodes: GroupNodes, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
     """Map indices of `listed` to image numbers in the OME-XML. Wells match by row and column, and fields by order."""
-    plate = _take_plate(nodes, root, listed, 0)
+    plate = _take_plate(nodes, listed, 0)
     if plate is None or document.plate is None:
         return None
     there = {(well.row, well.column): well.fields for well in document.plate.wells}

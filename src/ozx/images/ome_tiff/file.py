@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
 from ozx.extras import needed
+from ozx.hierarchy.ome.units import in_micrometers
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
 from ozx.images.ome_tiff.tile_encoding import Mosaic, TileEncoding, TileId, TilePiece, cut_block, plan_blocks
-from ozx.images.ome_xml.units import in_micrometers
 from ozx.progress import Progress
 from ozx.threads import in_order, working
 
@@ -78,8 +78,8 @@ class OmeTiff:
         self._images: list[tuple[ExportedImage, list[TileTable], bool]] = []
         self._end = 0
 
-    def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TileTable]:
-        """Write the directories of an image; return one tile table per level, which `append` fills.
+    def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TiledLevel]:
+        """Write the directories of an image; return its levels, each with a table that `append` fills.
 
         `description` is the OME-XML for the first image, and None for all other images.
         """
@@ -112,7 +112,7 @@ class OmeTiff:
                     **options,
                 )
         self._images.append((image, tables, encoding.compression == "none"))
-        return tables
+        return [TiledLevel(level, encoding, table) for level, table in zip(image.levels, tables, strict=True)]
 
     def finish_directories(self) -> None:
         """Mark the directories as complete; after this call only tiles can be written."""

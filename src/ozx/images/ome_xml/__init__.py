@@ -4,6 +4,4 @@
     Parser of images, channels and plates.
 ``composing``
     OME-XML of images that come from a hierarchy.
-``units``
-    Conversion of lengths and times between units of OME-XML and OME-Zarr.
 """

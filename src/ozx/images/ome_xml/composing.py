@@ -12,10 +12,10 @@ from xml.etree.ElementTree import Element, SubElement
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.images.description import PixelSize, PlateDescription
+from ozx.hierarchy.ome.units import PixelSize, unit_symbol
+from ozx.images.description import PlateDescription
 from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml, parse_xml
-from ozx.images.ome_xml.units import unit_symbol
 
 # Deterministic serialisation of XML elements; namespaces are kept, but their prefixes may change.
 
@@ -280,7 +280,7 @@ class KeptXml:
         number: int,
         notes: list[str],
     ) -> None:
-        said, known = image.description, self.document.images[number].description
+        said, known = image.description, self.document.images[number]
         if said.name is not None and said.name != known.name:
             element.set("Name", said.name)
         for axis, size in said.sizes.items():

@@ -17,14 +17,13 @@ from xml.parsers import expat
 from ozx.errors import FormatError, shortened
 from ozx.hierarchy.ome.colors import ShownChannel, dye_color
 from ozx.hierarchy.ome.model import row_name
+from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import (
     ImageDescription,
-    PixelSize,
     PlateDescription,
     WellDescription,
     describe_samples,
 )
-from ozx.images.ome_xml.units import convert_length, convert_time
 
 # Parser for untrusted XML: no document type, no entity declarations, limited nesting depth.
 
@@ -141,19 +140,10 @@ _PICTURE = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class OmeImage:
-    """One ``Image`` element: its id and metadata, and whether a TIFF file contains its planes."""
-
-    id: str
-    description: ImageDescription
-    has_planes: bool
-
-
-@dataclass(frozen=True, slots=True)
 class OmeXml:
     """The contents of an OME-XML document: images, plate and file names."""
 
-    images: tuple[OmeImage, ...] = ()  # its images, in order
+    images: tuple[ImageDescription, ...] = ()  # its images, in order
     plate: PlateDescription | None = None  # its first plate; the fields of its wells are numbers of `images`
     plate_count: int = 0  # number of plates
     # Names of the other files with planes, each once, as the document spells them (perhaps with a folder).
@@ -167,7 +157,8 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     """Parse an OME-XML document."""
     root = parse_xml(text, "the OME-XML")
     master = root.find("BinaryOnly")
-    images = tuple(_parse_image(element) for element in root.findall("Image"))
+    images = root.findall("Image")
+    numbers = {image.get("ID", ""): number for number, image in enumerate(images)}
     plates = root.findall("Plate")
     # OME-TIFF: the UUID of OME is that of the file. Planes with this UUID are in this file, even if it was renamed.
     # tifffile opens the files, so the rules must be the same: blanks in a UUID count, and MyUUID has a file name, too.
@@ -181,8 +172,8 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     first: dict[str, str] = {}
     same = next(((first[uuid], name, uuid) for name, uuid in named if first.setdefault(uuid, name) != name), ())
     return OmeXml(
-        images=images,
-        plate=_parse_plate(plates[0], {image.id: number for number, image in enumerate(images)}) if plates else None,
+        images=tuple(map(_parse_image, images)),
+        plate=_parse_plate(plates[0], numbers) if plates else None,
         plate_count=len(plates),
         files=tuple(dict.fromkeys(name for name, _ in named)),
         master=None if master is None else master.get("MetadataFile"),
@@ -190,10 +181,10 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     )
 
 
-def _parse_image(element: Element) -> OmeImage:
+def _parse_image(element: Element) -> ImageDescription:
     pixels = element.find("Pixels")
     if pixels is None:
-        return OmeImage(element.get("ID", ""), ImageDescription(element.get("Name") or None), has_planes=False)
+        return ImageDescription(element.get("Name") or None, has_planes=False)
     sizes: dict[str, PixelSize] = {}
     increment = _quantity(pixels, "TimeIncrement")
     if increment is not None:
@@ -205,13 +196,10 @@ def _parse_image(element: Element) -> OmeImage:
     channels: list[ShownChannel] = []
     for channel in pixels.findall("Channel"):
         channels += _parse_channel(channel, pixels.get("Type", "").lower())
-    return OmeImage(
-        element.get("ID", ""),
-        ImageDescription(
-            name=element.get("Name") or None,
-            sizes=sizes,
-            channels=tuple(channels),
-        ),
+    return ImageDescription(
+        name=element.get("Name") or None,
+        sizes=sizes,
+        channels=tuple(channels),
         has_planes=pixels.find("TiffData") is not None,
     )
 

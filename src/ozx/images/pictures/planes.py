@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.colors import ShownPlane
 from ozx.hierarchy.ome.model import Axis
-from ozx.store.image_view import ImageLevel, ImageView
-from ozx.store.lazy_views import LevelSlice
+from ozx.store.image_view import Image, Level
 from ozx.store.reading_price import Price, check_price, price_of
 
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
@@ -29,7 +28,7 @@ _MOST_CHANNELS = 6
 class Plane:
     """One y-x plane of one level of an image, for all channels."""
 
-    level: ImageLevel  # the level with its stored array
+    level: Level  # the level with its stored array
     y: int  # numbers of the dimensions y and x
     x: int
     channel: int | None  # number of the channel dimension, or None
@@ -54,7 +53,7 @@ class Plane:
         return np.dtype(self.level.array.dtype)
 
 
-def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
+def choose_plane(view: Image, size: int, share: int = 1) -> Plane:
     """Return the plane for a picture of up to `size` pixels per side, from the smallest level that is large enough.
 
     If this level costs too much to read, the plane is from the next coarser affordable level, else from the next finer
@@ -78,7 +77,7 @@ def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
     raise refusal
 
 
-def _plane(view: ImageView, level: int, axes: tuple[int, int], size: int) -> Plane:
+def _plane(view: Image, level: int, axes: tuple[int, int], size: int) -> Plane:
     y, x = axes
     found, full = view.levels[level], view.levels[0].array.shape
     shape = found.array.shape
@@ -105,7 +104,7 @@ def _check_plane(plane: Plane, share: int) -> None:
     check_plane_price(plane, plane.level, share)
 
 
-def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
+def check_plane_price(plane: Plane, level: Level, share: int = 1) -> None:
     """Raise an error if reading a plane of `level` for all shown channels takes too much time or memory."""
     array = level.array
     key: list[slice | int] = list(plane.index)
@@ -131,13 +130,12 @@ def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size:
     return sides.index(min(enough) if enough else max(sides))
 
 
-def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None = None) -> list[NDArray[Any]]:
+def read_planes(plane: Plane, channels: Sequence[int], level: Level | None = None) -> list[NDArray[Any]]:
     """Return the pixels (y, x) of the given channels, sorted by channel number.
 
     `level` is a level of similar shape, which is read instead of the plane's own level.
     """
-    level = level or plane.level
-    source = LevelSlice(level.array, level.path)
+    source = plane.level if level is None else level
     key: list[slice | int] = list(plane.index)
     key[plane.y] = key[plane.x] = slice(None, None, plane.step)
     axes = [axis for axis in (plane.channel, plane.y, plane.x) if axis is not None]
@@ -151,7 +149,7 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
     return planes
 
 
-def plane_axes(view: ImageView) -> tuple[int, int]:
+def plane_axes(view: Image) -> tuple[int, int]:
     """Return the dimension numbers of the axes y and x.
 
     They are found by name, else they are the last two dimensions except the channel dimension.
@@ -212,7 +210,7 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _pixel_size(axes: Sequence[Axis], level: ImageLevel, y: int, x: int) -> tuple[float, float] | None:
+def _pixel_size(axes: Sequence[Axis], level: Level, y: int, x: int) -> tuple[float, float] | None:
     if level.scale is None or axes[y].unit != axes[x].unit:
         return None
     height, width = level.scale[y], level.scale[x]

@@ -21,7 +21,7 @@ from ozx.hierarchy.ome.model import Plate
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, view_image
+from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.lazy_views import PlateFields, plate_fields
 
 _EMBEDDED_SIZE = 256
@@ -46,14 +46,14 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     nodes = GroupNodes(group)
     root = nodes[""].ome
     if root is not None and root.plate is not None:
-        return _draw_plate(group, root.plate, size)
+        return _draw_plate(nodes, root.plate, size)
     notes: list[str] = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
             # Images in a group that lists labels are label images, even without image-label; but not if the group
             # itself is the image.
             is_label = root is not None and root.labels is not None and not root.multiscales
-            view = view_image(group, path)
+            view = nodes.image(path)
             pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
             return Thumbnail(pixels, path, level, tuple(notes))
         notes.append(f"{path}: an image is listed here, but does not exist")
@@ -73,7 +73,7 @@ def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> t
         return [], [f"no thumbnail: {error.message}"]
 
 
-def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
+def _draw_image(view: Image, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
     plane = choose_plane(view, size)
     if is_label:
         (values,) = read_planes(plane, [0])
@@ -102,13 +102,13 @@ Place = tuple[int, int]
 Planes = list[NDArray[Any]]
 
 
-def _draw_plate(group: zarr.Group, plate: Plate, size: int) -> Thumbnail:
+def _draw_plate(nodes: GroupNodes, plate: Plate, size: int) -> Thumbnail:
     """Draw all wells of a plate side by side, with the colours and contrast of the first well.
 
     If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
     first is gray.
     """
-    fields = plate_fields(group, plate)
+    fields = plate_fields(nodes, plate)
     step = _choose_step(fields, size)
     rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
     plane = choose_plane(
@@ -138,7 +138,6 @@ def _read_tiles(
     fields: PlateFields, plane: Plane, channels: list[int], step: int
 ) -> tuple[dict[Place, Planes], list[str]]:
     """Return the planes of the first field of each well, and a note about wells without a field."""
-    nodes = GroupNodes(fields.group)
     inside = plane.level.path[len(fields.first.path) + 1 :]
     tiles: dict[Place, Planes] = {}
     failed: list[str] = []
@@ -148,7 +147,7 @@ def _read_tiles(
         if place in tiles:
             continue
         try:
-            tiles[place] = _read_field(nodes, paths, inside, plane, channels)
+            tiles[place] = _read_field(fields.nodes, paths, inside, plane, channels)
         except FormatError as error:
             failed.append(f"{fields.rows[row]}/{fields.columns[column]}")
             problem = problem or error
@@ -169,7 +168,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
         raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
     if not _is_alike(array.shape, plane):
         raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
-    level = ImageLevel(where, array, None, None)
+    level = Level(array, where)
     try:
         check_plane_price(plane, level, _SHARES)
     except UnsupportedError as error:

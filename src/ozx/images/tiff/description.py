@@ -15,9 +15,9 @@ from ozx.flow.sources.location import Location, format_location
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.images.description import ImageDescription, PixelSize, describe_samples
+from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
+from ozx.images.description import ImageDescription, describe_samples
 from ozx.images.ome_xml.parsing import parse_xml
-from ozx.images.ome_xml.units import convert_length, convert_time
 from ozx.images.tiff.source import TiffSource
 from ozx.quoting import quote
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.images.description import ImageDescription, PlateDescription
@@ -24,8 +25,6 @@ from ozx.images.writing.new_image import (
     series_of,
 )
 
-# OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
-_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
 
 
@@ -66,7 +65,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
     images = {number: _new_image(found, number, options, notes, is_alone=not is_plate) for number in numbers}
     files = {}
     if found.ome_xml is not None and options.keep_ome_xml:
-        files[_ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
+        files[ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     if found.plate is not None and is_plate:
         hierarchy = plate_of(_named_plate(found, found.plate, options, notes), images, files)
     elif len(images) > 1:

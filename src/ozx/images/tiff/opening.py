@@ -366,7 +366,7 @@ def _read_images(
     files, notes = FileSet(), [f"tifffile: {message}" for message in said if not _TOLD.search(message)]
     if document is not None and series[0].kind == "ome":
         numbers = _match(document, series)
-        descriptions = [document.images[number].description for number in numbers]
+        descriptions = [document.images[number] for number in numbers]
         plate = None if document.plate is None else document.plate.renumbered({n: k for k, n in enumerate(numbers)})
         if document.plate_count > 1:
             notes.append(f"the OME-XML describes {document.plate_count} plates: the first plate is used")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.nodes import join_path
@@ -156,7 +157,7 @@ class HierarchyDocuments:
         self.images = {path: _plan(path, image, hierarchy) for path, image in all_images(hierarchy).items()}
         for path, image in hierarchy.images.items():
             if image.labels:
-                self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
+                self._groups[join_path(path, LABELS)] = {"labels": list(image.labels)}
         arrays = {}
         for path, planned in self.images.items():
             sources = [level.source for level in planned.image.levels]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.images import SERIES
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
-from ozx.hierarchy.ome.model import Axis
+from ozx.hierarchy.ome.model import Axis, find_channel_axis
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
@@ -151,7 +152,7 @@ class NewImage:
     @property
     def channel_axis(self) -> int | None:
         """The index of the channel axis, or None for an image without a channel axis."""
-        return next((number for number, axis in enumerate(self.axes) if axis.type == "channel"), None)
+        return find_channel_axis(self.axes)
 
     @property
     def channel_count(self) -> int:
@@ -186,7 +187,7 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
     named = {str(number): image for number, image in enumerate(images)}
     groups: dict[str, Mapping[str, Any]] = {
         "": {"bioformats2raw.layout": _SERIES_LAYOUT},
-        "OME": {"series": list(named)},
+        SERIES: {"series": list(named)},
     }
     return NewHierarchy(named, groups, dict(files or {}))
 

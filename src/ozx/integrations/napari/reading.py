@@ -18,9 +18,9 @@ from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
-from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
-from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
+from ozx.hierarchy.ome.units import ALL_UNITS
+from ozx.store.image_view import GroupNodes, Image, Level
+from ozx.store.lazy_views import PlateFields, plate_fields
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
@@ -29,7 +29,6 @@ LayerData = tuple[Any, dict[str, Any], str]
 _COLORS = (("gray",), ("magenta", "green"), ("cyan", "yellow", "magenta", "red", "green", "blue"))
 # Each channel becomes a layer up to this number; a list of hundreds is useless.
 _MOST_CHANNELS = 64
-_UNITS = SPACE_UNITS | TIME_UNITS
 _NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of label values without a colour, if others have one
 _URI = "ozx://"
 
@@ -105,12 +104,10 @@ def with_way_out(error: OzxError, path: str) -> OzxError:
 
 @dataclass(frozen=True)
 class _LayerPicture:
-    """The source of the layers of one image; `lead` names the leading dimensions, such as a plate's field."""
+    """The source of the layers of one image, or of a whole plate."""
 
     file: str
-    view: ImageView
-    slice_level: Callable[[int, int | None, int], LevelSlice | PlatePicture]
-    lead: tuple[str, ...] = ()
+    view: Image
     place: Place = field(default_factory=Place)
 
 
@@ -125,13 +122,14 @@ def _is_ours(path: str) -> bool:
 
 
 def _read(group: zarr.Group, name: str) -> list[LayerData]:
-    root = GroupNodes(group)[""].ome
+    nodes = GroupNodes(group)
+    root = nodes[""].ome
     if root is not None and root.plate is not None:
-        return _read_plate(group, root.plate, name)
-    views = list(view_images(group))
+        return _read_plate(nodes, root.plate, name)
+    views = list(nodes.images())
     placed = _place_images(None if root is None else root.scene, views)
     images = [
-        (view.name or view.path or _stem(name), _read_image(group, view, place, name))
+        (view.name or view.path or _stem(name), _read_image(nodes, view, place, name))
         for view, place in zip(views, placed, strict=True)
     ]
     if not images:
@@ -145,30 +143,26 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     ]
 
 
-def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
+def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Place]:
     """Return the position of each image in the scene; for an image outside of the scene, see `place_image`."""
-    known = {view.path: view.multiscale for view in views if view.multiscale is not None}
-    places = {} if scene is None else place_scene(scene, known)
-    return [
-        places.get(view.path) or (Place() if view.multiscale is None else place_image(view.multiscale))
-        for view in views
-    ]
+    places = {} if scene is None else place_scene(scene, {view.path: view.multiscale for view in views})
+    return [places.get(view.path) or place_image(view.multiscale) for view in views]
 
 
-def _read_image(group: zarr.Group, view: ImageView, place: Place, name: str) -> list[LayerData]:
+def _read_image(nodes: GroupNodes, view: Image, place: Place, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
     title = view.name or view.path or _stem(name)
     layers = list(_label_layers(picture, title) if view.is_label else _image_layers(picture, title))
     for path in view.labels:
-        shown = view_image(group, path)
+        shown = nodes.image(path)
         label = _picture(shown, name, _place_of_label(place, view, shown))
         layers += _label_layers(label, path.rpartition("labels/")[2], picture)
     return layers
 
 
-def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
+def _place_of_label(place: Place, image: Image, label: Image) -> Place:
     """Compute the position of a label image from the position of its image, which may have more axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
@@ -179,17 +173,14 @@ def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
     return replace(place, matrix=matrix[np.ix_(axes, [*axes, count])])
 
 
-def _picture(view: ImageView, name: str, place: Place) -> _LayerPicture:
-    def slice_level(level: int, axis: int | None, channel: int) -> LevelSlice:
-        return LevelSlice(view.levels[level].array, view.levels[level].path, axis, channel)
-
+def _picture(view: Image, name: str, place: Place) -> _LayerPicture:
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
-    return _LayerPicture(name, view, slice_level, place=place)
+    return _LayerPicture(name, view, place)
 
 
-def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
-    fields = plate_fields(group, plate)
+def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
+    fields = plate_fields(nodes, plate)
     for note in fields.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
     title = plate.name or _stem(name)
@@ -200,22 +191,16 @@ def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
 
 
 def _plate_picture(fields: PlateFields, name: str) -> _LayerPicture:
-    def slice_level(level: int, axis: int | None, channel: int) -> PlatePicture:
-        return PlatePicture(fields, level, axis, channel)
-
     # Drop a field's translation, its position under the microscope: the plate's picture places it.
-    levels = [replace(level, translation=None) for level in fields.first.levels]
-    lead = ("field",) if fields.count > 1 else ()
-    return _LayerPicture(name, replace(fields.first, levels=tuple(levels)), slice_level, lead)
+    view = fields.image()
+    return _LayerPicture(name, replace(view, levels=tuple(replace(level, translation=None) for level in view.levels)))
 
 
 def _image_layers(picture: _LayerPicture, title: str) -> Iterator[LayerData]:
     view = picture.view
-    axis, count = view.channel_axis, 1
-    if axis is not None:
-        count = view.levels[0].array.shape[axis]
-        if count > _MOST_CHANNELS and len(view.channels) < count:
-            axis, count = None, 1  # one layer, and a slider for the channels
+    axis, count = view.channel_axis, view.channel_count
+    if count > _MOST_CHANNELS and len(view.channels) < count:
+        axis, count = None, 1  # one layer, and a slider for the channels
     colors = _COLORS[min(count, len(_COLORS)) - 1]
     for number in range(count):
         channel = view.channels[number] if number < len(view.channels) else ShownChannel()
@@ -236,8 +221,7 @@ def _label_layers(picture: _LayerPicture, title: str, image: _LayerPicture | Non
     level = view.levels[0]
     if level.array.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
         raise FormatError(f"{level.path}: expected a label image of integers, found {level.array.dtype}")
-    axis = view.channel_axis
-    count = 1 if axis is None else level.array.shape[axis]
+    axis, count = view.channel_axis, view.channel_count
     for number in range(count):
         meta = _place(picture, axis)
         meta["name"] = title if count == 1 else f"{title} {number}"
@@ -251,11 +235,10 @@ def _label_layers(picture: _LayerPicture, title: str, image: _LayerPicture | Non
 
 def _levels(picture: _LayerPicture, axis: int | None, channel: int) -> list[Any]:
     """Return the levels as dask arrays in blocks of several chunks."""
-    slices = [picture.slice_level(level, axis, channel) for level in range(len(picture.view.levels))]
-    return [_lazy(item) for item in slices]
+    return [_lazy(replace(level, axis=axis, channel=channel)) for level in picture.view.levels]
 
 
-def _lazy(item: LevelSlice | PlatePicture) -> Any:
+def _lazy(item: Level) -> Any:
     # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the type in
     # `meta`, dask does not slice to determine it.
     meta = np.empty((0,) * item.ndim, item.dtype)
@@ -280,22 +263,22 @@ def _as_layer(levels: list[Any], meta: dict[str, Any], kind: str) -> LayerData:
 
 def _place(picture: _LayerPicture, axis: int | None) -> dict[str, Any]:
     """Return the names, units and position of a layer's dimensions, without the channel dimension."""
-    view, level, lead = picture.view, picture.view.levels[0], len(picture.lead)
+    view, level = picture.view, picture.view.levels[0]
     kept = [number for number in range(len(view.axes)) if number != axis]
     meta: dict[str, Any] = {"metadata": {"ozx": {"path": picture.file, "image": view.path}}}
-    names = [*picture.lead, *(view.axes[number].name for number in kept)]
+    names = [view.axes[number].name for number in kept]
     if all(names):
         meta["axis_labels"] = names
     units = [view.axes[number].unit for number in kept]
-    if any(unit in _UNITS for unit in units):  # napari refuses unknown ones
-        meta["units"] = ["pixel"] * lead + [unit if unit in _UNITS else "pixel" for unit in units]
+    if any(unit in ALL_UNITS for unit in units):  # napari refuses unknown ones
+        meta["units"] = [unit if unit in ALL_UNITS else "pixel" for unit in units]
     if level.scale is not None:
         if 0 in level.scale:
             raise FormatError(f"{level.path}: expected a scale other than 0 for every axis, found {level.scale}")
-        meta["scale"] = [1.0] * lead + [level.scale[number] for number in kept]
+        meta["scale"] = [level.scale[number] for number in kept]
     if level.translation is not None:
-        meta["translate"] = [0.0] * lead + [level.translation[number] for number in kept]
-    if picture.place.matrix is not None and not lead:
+        meta["translate"] = [level.translation[number] for number in kept]
+    if picture.place.matrix is not None:
         _add_affine(meta, picture, kept)
     return meta
 
@@ -328,7 +311,7 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _LayerPicture) -> tu
     names, wanted = meta.get("axis_labels", []), like.get("axis_labels", [])
     if names == wanted[-len(names) :] or names != [name for name in wanted if name in names]:
         return levels, meta
-    lengths = dict(zip(wanted, image.slice_level(0, axis, 0).shape, strict=True))
+    lengths = dict(zip(wanted, replace(image.view.levels[0], axis=axis, channel=0).shape, strict=True))
     index = tuple(slice(None) if name in names else None for name in wanted)
     spread = []
     for level in levels:

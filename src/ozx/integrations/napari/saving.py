@@ -17,7 +17,7 @@ from ozx.flow.sources.location import given_output
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
-from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.hierarchy.ome.units import TIME_UNITS, UNITS_OF
 from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
 from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel, PyramidChoice
@@ -29,7 +29,6 @@ from ozx.integrations.napari.reading import LayerData, with_way_out
 Place = tuple[tuple[float, ...], tuple[float, ...]]
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
-_UNITS = {"time": TIME_UNITS, "space": SPACE_UNITS}
 # For dimensions without names.
 _NAMES = {2: "yx", 3: "zyx", 4: "tzyx"}
 
@@ -159,7 +158,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
             f"the layer {name!r}: expected the dimensions t, c, z, y, x or some of them, found {', '.join(names)}",
             hint="Reorder the dimensions. OME-Zarr cannot store other dimensions: save one index along each of them.",
         )
-    known = [unit if unit in _UNITS.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
+    known = [unit if unit in UNITS_OF.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
     return tuple(Axis(*item) for item in zip(names, types, known, strict=True))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ozx.hierarchy.images import SERIES
+from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import describe_draft
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
@@ -20,19 +22,17 @@ from ozx.validation.wording import shown
 
 # Rules about collections of images (OME-Zarr 0.5.2, transitional "bioformats2raw.layout" metadata).
 
-_OME_XML = "OME/METADATA.ome.xml"
-
 
 def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about a collection of images."""
-    if LAYOUT not in (group.node.ome or {}):
+    if LAYOUT not in group.ome.raw:
         return
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "SHOULD have OME metadata representing the entire collection of images in
     # a file named "OME/METADATA.ome.xml"".
-    if not nodes.has_file(join_path(group.path, _OME_XML)):
-        message = f"expected the file {_OME_XML} beside the images; found none"
+    if not nodes.has_file(join_path(group.path, ORIGINAL_METADATA)):
+        message = f"expected the file {ORIGINAL_METADATA} beside the images; found none"
         yield (group.place / LAYOUT).finding("ome/ome-xml", message)
-    listing = nodes.group(join_path(group.path, "OME"))
+    listing = nodes.group(join_path(group.path, SERIES))
     series = None if listing is None else listing.ome.series
     if listing is not None and series is not None:
         yield from _check_series(group, listing, nodes)
@@ -41,7 +41,7 @@ def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
         # described next) SHOULD be provided for tools that are unaware of the "plate" specification."
         message = "expected series in the group OME, for programs that do not know plates; found none"
         yield (group.place / LAYOUT).finding("ome/plate-series", message)
-    elif not nodes.is_unknown(join_path(group.path, "OME")):
+    elif not nodes.is_unknown(join_path(group.path, SERIES)):
         yield from _check_numbers(group, nodes)
 
 

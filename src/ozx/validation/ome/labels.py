@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
@@ -115,7 +116,7 @@ _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 
 def check_labels_are_listed(image: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield a finding if the ``labels`` group of an image does not list its label images."""
-    path = join_path(image.path, "labels")
+    path = join_path(image.path, LABELS)
     if not image.ome.multiscales or not nodes.is_group(path) or nodes.is_unknown(path):
         return
     group = nodes.group(path)
@@ -143,7 +144,7 @@ def check_label_group(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
         yield from _check_between(group, path, nodes)
         label = nodes.group(path)
         if label is not None:
-            if "image-label" not in (label.node.ome or {}):
+            if "image-label" not in label.ome.raw:
                 yield from check_image_label(MISSING, label.place)
                 yield from _check_types(label, nodes)
             yield from _check_against_image(label, image, nodes)
@@ -158,12 +159,12 @@ def check_label_group(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
 
 def check_label_image(label: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about a label image, its arrays, and the image that its ``source`` names."""
-    if not isinstance(label.raw("image-label"), dict):
+    if not isinstance(label.ome.raw.get("image-label"), dict):
         return
     yield from _check_types(label, nodes)
     # "This object MAY include a key `image`, whose value MUST be a string specifying the relative path to a Zarr image
     # group."
-    source = as_object(as_object(label.raw("image-label")).get("source")).get("image")
+    source = as_object(as_object(label.ome.raw.get("image-label")).get("source")).get("image")
     if isinstance(source, str) and "://" not in source:
         path = resolve_reference(label.path, source)
         if path is None or not nodes.is_image(path):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.ome.model import Axis, Multiscale
-from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.hierarchy.ome.units import UNITS_OF
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.nodes.place import (
     MISSING,
@@ -34,7 +34,7 @@ _TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _LevelFacts:
     array: ArrayMetadata
     shape: tuple[int, ...]
     scale: tuple[float, ...] | None
@@ -43,7 +43,7 @@ class _Level:
 
 def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about the images of a group and the arrays of their resolution levels."""
-    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.raw("multiscales")))
+    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.ome.raw.get("multiscales")))
     for number, multiscale in enumerate(group.ome.multiscales):
         place = group.place / "multiscales" / number
         levels = yield from _find_levels(group, multiscale, nodes, place)
@@ -57,7 +57,7 @@ def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
             yield from _check_display(group, multiscale.axes, levels[0].shape)
 
 
-def _find_levels(group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place: Place) -> Check[list[_Level]]:
+def _find_levels(group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place: Place) -> Check[list[_LevelFacts]]:
     levels = []
     for number, dataset in enumerate(multiscale.datasets):
         if dataset.path is None:
@@ -67,7 +67,7 @@ def _find_levels(group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place
         array = None if path is None else nodes.array(path)
         if array is not None:
             if array.shape is not None:
-                levels.append(_Level(array, array.shape, dataset.scale, where))
+                levels.append(_LevelFacts(array, array.shape, dataset.scale, where))
         # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "path", whose value
         # contains the path to the array for this resolution relative to the current zarr group."
         elif path is None or not nodes.is_unknown(path):
@@ -76,7 +76,7 @@ def _find_levels(group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place
     return levels
 
 
-def _check_axes(level: _Level, axes: Sequence[Axis]) -> Iterator[Finding]:
+def _check_axes(level: _LevelFacts, axes: Sequence[Axis]) -> Iterator[Finding]:
     # OME-Zarr 0.5.2, "axes": "The length of "axes" MUST be equal to the number of dimensions of the arrays that contain
     # the image data."
     if axes and len(level.shape) != len(axes):
@@ -84,7 +84,7 @@ def _check_axes(level: _Level, axes: Sequence[Axis]) -> Iterator[Finding]:
         yield level.place.finding("ome/dimensions", message)
 
 
-def _check_names(level: _Level, axes: Sequence[Axis]) -> Iterator[Finding]:
+def _check_names(level: _LevelFacts, axes: Sequence[Axis]) -> Iterator[Finding]:
     # OME-Zarr 0.5.2, "axes": "The "dimension_names" attribute MUST be included in the `zarr.json` of the Zarr array of
     # a multiscale level and MUST match the names in the "axes" metadata."
     names = level.array.dimension_names
@@ -96,7 +96,7 @@ def _check_names(level: _Level, axes: Sequence[Axis]) -> Iterator[Finding]:
     yield level.place.finding("ome/dimension-names", message)
 
 
-def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
+def _check_shapes(levels: Sequence[_LevelFacts]) -> Iterator[Finding]:
     for finer, coarser in pairwise(levels):
         if len(finer.shape) != len(coarser.shape):
             continue
@@ -120,7 +120,7 @@ def _is_coarser(finer: Sequence[float] | None, coarser: Sequence[float] | None) 
     return finer is not None and coarser is not None and any(b > a for a, b in zip(finer, coarser, strict=False))
 
 
-def _agree(finer: _Level, coarser: _Level) -> bool:
+def _agree(finer: _LevelFacts, coarser: _LevelFacts) -> bool:
     """Return whether the shapes of two levels are consistent with their scales."""
     scales = zip(finer.scale or (), coarser.scale or (), strict=False)
     for before, after, (small, large) in zip(finer.shape, coarser.shape, scales, strict=False):
@@ -133,7 +133,7 @@ def _agree(finer: _Level, coarser: _Level) -> bool:
     return True
 
 
-def _check_types(levels: Sequence[_Level], place: Place, *, is_demanded: bool) -> Iterator[Finding]:
+def _check_types(levels: Sequence[_LevelFacts], place: Place, *, is_demanded: bool) -> Iterator[Finding]:
     # OME-Zarr 0.6, "multiscales": "Every Zarr array referred to by a `path` MUST have the same number of dimensions and
     # datatype". No clause of 0.5 names their data types.
     types = [level.array.data_type for level in levels if level.array.data_type is not None]
@@ -143,7 +143,7 @@ def _check_types(levels: Sequence[_Level], place: Place, *, is_demanded: bool) -
 
 
 def _check_display(group: OmeGroup, axes: Sequence[Axis], shape: Sequence[int]) -> Iterator[Finding]:
-    omero = group.raw("omero")
+    omero = group.ome.raw.get("omero")
     if not isinstance(omero, dict) or len(axes) != len(shape):
         return
     lengths = dict(zip(map(_role, axes), shape, strict=True))
@@ -173,7 +173,6 @@ def _role(axis: Axis) -> str | None:
 
 # Rules about the axes of an image and their order (OME-Zarr 0.5.2, "axes" and "multiscales" metadata).
 
-_UNITS = {"space": SPACE_UNITS, "time": TIME_UNITS}
 # The order of the types; a custom type has the place of a channel.
 _RANKS = {"time": 0, "channel": 1, "space": 2}
 
@@ -205,7 +204,7 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
     elif kind is not None and not isinstance(kind, str):
         message = f"axis {shown(name)}: expected a type, a string; found {shown(kind)}"
         yield place.finding("ome/axis-type", message, severity="error")
-    units = _UNITS.get(kind) if isinstance(kind, str) else None
+    units = UNITS_OF.get(kind) if isinstance(kind, str) else None
     if units is None:  # the text names units for space and time only
         return
     # "SHOULD contain the field "unit" to specify the physical unit of this dimension. The value SHOULD be one of the

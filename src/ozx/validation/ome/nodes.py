@@ -34,10 +34,6 @@ class OmeGroup:
         """Whether the group has OME-Zarr 0.4 metadata (Zarr v2)."""
         return bool(self.node.zarr_format == 2)
 
-    def raw(self, key: str) -> object:
-        """Return the value of `key` in the OME-Zarr metadata, or None."""
-        return (self.node.ome or {}).get(key)
-
 
 class OmeNodes:
     """All nodes of a hierarchy, and the OME-Zarr metadata of groups with a supported version."""

@@ -183,7 +183,7 @@ def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about a plate and the groups of its wells."""
     if plate.ome.plate is None:
         return
-    document = as_object(plate.raw("plate"))
+    document = as_object(plate.ome.raw.get("plate"))
     place = plate.place / "plate"
     wells = [as_object(item).get("path") for item in as_list(document.get("wells"))]
     most = 0
@@ -217,7 +217,7 @@ def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
 
 def _check_acquisitions_of_well(well: OmeGroup, plate: dict[str, Any]) -> Iterator[Finding]:
     known = [as_object(item).get("id") for item in as_list(plate.get("acquisitions"))]
-    for number, image in enumerate(as_list(as_object(well.raw("well")).get("images"))):
+    for number, image in enumerate(as_list(as_object(well.ome.raw.get("well")).get("images"))):
         acquisition = as_object(image).get("acquisition")
         where = well.place / "well" / "images" / number
         # OME-Zarr 0.5.2, "well": "If multiple acquisitions were performed in the plate, it MUST contain an
@@ -253,7 +253,7 @@ def check_well_fields(well: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about a well and the images of its fields."""
     if well.ome.fields is None:
         return
-    images = as_list(as_object(well.raw("well")).get("images"))
+    images = as_list(as_object(well.ome.raw.get("well")).get("images"))
     found = set()
     for number, image in enumerate(images):
         name = as_object(image).get("path")

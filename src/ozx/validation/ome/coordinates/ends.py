@@ -159,7 +159,7 @@ def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
 
 
 def _is_scene(group: OmeGroup) -> bool:
-    return isinstance(group.raw("scene"), dict)
+    return isinstance(group.ome.raw.get("scene"), dict)
 
 
 def _all_of(path: str, nodes: OmeNodes) -> list[_System]:

@@ -52,7 +52,7 @@ def check_vector_field(step: Step, path: str | None, nodes: OmeNodes) -> Iterato
 
 
 def _is_discrete(image: OmeGroup, name: str | None) -> bool:
-    item = as_object(as_list(image.raw("multiscales"))[0])
+    item = as_object(as_list(image.ome.raw.get("multiscales"))[0])
     systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
     axes = [as_object(axis) for system in systems for axis in as_list(system.get("axes"))]
     return any(axis.get("name") == name and axis.get("discrete") is True for axis in axes)
@@ -85,8 +85,10 @@ def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterato
 
 def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield all transformations of a scene or image except those of levels, with their positions in the document."""
-    images = [(group.place / "multiscales" / n, item) for n, item in enumerate(as_list(group.raw("multiscales")))]
-    for place, item in [*images, (group.place / "scene", group.raw("scene"))]:
+    images = [
+        (group.place / "multiscales" / n, item) for n, item in enumerate(as_list(group.ome.raw.get("multiscales")))
+    ]
+    for place, item in [*images, (group.place / "scene", group.ome.raw.get("scene"))]:
         for number, step in enumerate(as_list(as_object(item).get("coordinateTransformations"))):
             if isinstance(step, dict) and ("coordinateSystems" in as_object(item) or place.steps[-1] == "scene"):
                 yield place / "coordinateTransformations" / number, step
@@ -95,7 +97,7 @@ def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, 
 def system_lengths(group: OmeGroup) -> dict[str, int]:
     """Return the number of axes of each coordinate system in a group, by the system's name."""
     lengths: dict[str, int] = {}
-    for item in [*as_list(group.raw("multiscales")), group.raw("scene")]:
+    for item in [*as_list(group.ome.raw.get("multiscales")), group.ome.raw.get("scene")]:
         for system in map(as_object, as_list(as_object(item).get("coordinateSystems"))):
             name = as_text(system.get("name"))
             if name is not None:
