@@ -6,7 +6,7 @@ import jsonschema
 import numpy as np
 import pytest
 from commands import command, schema_of
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, group, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 
 import ozx
@@ -19,10 +19,6 @@ info = command("info")
 
 def fixture(name):
     return FIXTURES / f"{name}.ome.zarr"
-
-
-def group(**ome):
-    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
 
 
 IMAGE_SCREEN = """\
