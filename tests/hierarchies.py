@@ -28,6 +28,11 @@ def digests(values: dict[str, bytes]) -> dict[str, str]:
     return {key: hashlib.sha256(data).hexdigest() for key, data in values.items()}
 
 
+def group(**ome) -> bytes:
+    """Return the ``zarr.json`` of a group, with exactly these OME attributes."""
+    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
+
+
 def make_image(root, chunks=None, *, version="0.5") -> Path:
     """Make a minimal OME-Zarr 0.5 image at `root`, without a library; `chunks` maps keys to bytes."""
     root = Path(root)

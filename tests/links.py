@@ -1,6 +1,8 @@
-"""The one place where tests make symbolic links: a test is skipped where the system or its user makes none."""
+"""Links and special files for tests: a test is skipped where the system or its user makes none."""
 
 import os
+import socket
+import stat
 from pathlib import Path
 
 import pytest
@@ -17,3 +19,17 @@ def make_link(path, target):
         pytest.skip(f"{MAKES_NONE}: {error}")
     if not path.is_symlink():  # Wine reports success
         pytest.skip(MAKES_NONE)
+
+
+def make_socket(path):
+    """Make `path` a socket."""
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def make_device(path):
+    """Make `path` a device as /dev/null is, or skip the test."""
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except (PermissionError, AttributeError):
+        pytest.skip("no devices can be made")

@@ -27,10 +27,7 @@ VALUES = sort_values(
 
 def build(values=VALUES) -> ArchiveBuilder:
     """Return an archive of `values` in the form that ozx writes."""
-    builder = ArchiveBuilder()
-    for key, value in sort_values(values).items():
-        builder.add(key, value)
-    return builder
+    return ArchiveBuilder.of(sort_values(values))
 
 
 def contents(source) -> dict[str, bytes]:

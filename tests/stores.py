@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import warnings
 import zipfile
 from pathlib import Path
@@ -36,6 +37,20 @@ def collect(generator) -> list:
             result.append(run(generator.__anext__()))
         except StopAsyncIteration:
             return result
+
+
+def start_all(work, arguments) -> list[threading.Thread]:
+    """Start a thread that calls `work` for each of the arguments."""
+    threads = [threading.Thread(target=work, args=[each]) for each in arguments]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def join_all(threads) -> None:
+    """Wait for threads."""
+    for thread in threads:
+        thread.join()
 
 
 def buffer(data):

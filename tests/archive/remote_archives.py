@@ -32,10 +32,7 @@ HURRY = {"retry_config": {"max_retries": 3, "backoff": SOON}}
 
 
 def build(values=VALUES) -> ArchiveBuilder:
-    builder = ArchiveBuilder()
-    for name, value in values.items():
-        builder.add(name, value)
-    return builder
+    return ArchiveBuilder.of(values)
 
 
 def header_end(data: bytes, name: str) -> tuple[int, int]:

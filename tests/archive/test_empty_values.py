@@ -53,9 +53,7 @@ def test_nor_by_both_headers(tmp_path, name):
 def test_nor_where_a_zip64_field_still_has_its_size(tmp_path):
     """A value that is an archive begins with a local header, as a deleted entry behind an empty one does."""
     inner = ArchiveBuilder().add("a", b"inner").classic().build()
-    builder = ArchiveBuilder()
-    for key, value in (VALUES | {"x": inner, "y": b"y"}).items():
-        builder.add(key, value)
+    builder = ArchiveBuilder.of(VALUES | {"x": inner, "y": b"y"})
     data = bytearray(builder.build())
     local = data.rindex(b"PK\3\4", 0, data.index(inner))
     central = data.index(b"PK\1\2", data.index(b"y", local))

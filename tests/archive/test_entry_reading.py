@@ -8,31 +8,13 @@ from packed import zip_values
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import iter_headers, read_end
 from ozx.archive.entry_reading import iter_value
-from ozx.archive.names.decoding import entry_name
 from ozx.errors import FormatError, UnsupportedError
-
-VALUES = {"zarr.json": b'{"a": 1}' * 40, "0/c/0": bytes(range(256)) * 8, "empty": b"", "µ/é": b"name"}
-
-
-def read_all(source):
-    end = read_end(source)
-    return {
-        entry_name(header): b"".join(iter_value(source, header, end.directory_offset))
-        for header in iter_headers(source, end)
-    }
 
 
 def first(data):
     source = MemorySource(data)
     end = read_end(source)
     return source, next(iter_headers(source, end)), end
-
-
-@pytest.mark.parametrize("deflated", [False, True])
-@pytest.mark.parametrize("prefix", [b"", b"#!/bin/sh\n"])
-def test_values_of_other_writers(tmp_path, deflated, prefix):
-    data = prefix + zip_values(tmp_path / "a.zip", VALUES, deflated=deflated).read_bytes()
-    assert read_all(MemorySource(data)) == VALUES
 
 
 def test_encrypted_and_unknown_entries_are_not_handled(tmp_path):

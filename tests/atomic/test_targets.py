@@ -1,14 +1,12 @@
 """Which names may be written to: those of regular files, of hierarchies, and of nothing."""
 
 import os
-import socket
-import stat
 import sys
 from contextlib import nullcontext
 
 import pytest
 from atomic_writing import fill, names, write
-from links import make_link
+from links import make_device, make_link, make_socket
 
 from ozx.atomic import renaming, targets
 from ozx.atomic.new_directory import replacing_directory
@@ -17,20 +15,6 @@ from ozx.errors import UsageError
 
 def make_pipe(path):
     os.mkfifo(path)
-
-
-def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(path))
-
-
-def make_device(path):
-    if os.geteuid() != 0:
-        pytest.skip("only root makes devices")
-    try:
-        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))  # as /dev/null
-    except PermissionError:
-        pytest.skip("no devices here")
 
 
 def make_link_to_device(path):

@@ -158,12 +158,17 @@ class ArchiveBuilder:
         self.locator: dict[str, int] = {}
 
     @classmethod
-    def valid(cls, **values: bytes) -> ArchiveBuilder:
-        """Return a builder of the smallest valid image: a group, and an array of one chunk."""
+    def of(cls, values: Mapping[str, bytes]) -> ArchiveBuilder:
+        """Return a builder of an archive of these values."""
         builder = cls()
-        for name, value in ({"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values).items():
+        for name, value in values.items():
             builder.add(name, value)
         return builder
+
+    @classmethod
+    def valid(cls, **values: bytes) -> ArchiveBuilder:
+        """Return a builder of the smallest valid image: a group, and an array of one chunk."""
+        return cls.of({"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values)
 
     def names(self) -> list[str]:
         """Return the entry names in the order of the central directory."""

@@ -33,10 +33,7 @@ def _moved(prefix: str) -> ArchiveBuilder:
 
 
 def _legacy() -> ArchiveBuilder:
-    builder = ArchiveBuilder()
-    for name, value in _legacy_directory().items():
-        builder.add(name, value)
-    return builder
+    return ArchiveBuilder.of(_legacy_directory())
 
 
 def _legacy_directory(attributes: bytes = b'{"plate": {"version": "0.4"}}') -> dict[str, bytes]:

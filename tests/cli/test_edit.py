@@ -2,20 +2,17 @@
 
 import json
 
-import jsonschema
 import numpy as np
 import pytest
-from commands import command, schema_of
+from commands import command
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive
 
 import ozx
 from ozx.cli.edit import describe_differences
 from ozx.hierarchy.edit.image import Difference
-from ozx.operations.edit import edit
 from ozx.quoting import quote
 
-SCHEMA = schema_of("edit")
 call = command("edit")
 
 
@@ -89,17 +86,6 @@ def test_names_out_of_a_file_do_not_steer_the_terminal(tmp_path, capsys):
     assert "\\x1b[2J\\nevil → good" in out
 
 
-@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
-def test_json_is_what_the_library_returns(tmp_path, cells, capsys, dry_run):
-    expected = edit(cells, pixel_size={"y": 0.65, "x": 0.65}, channel_names=["A", "B"], dry_run=True).to_dict()
-    arguments = ["--pixel-size", "y=0.65,x=0.65", "--channel-names", "A,B", *dry_run, "--json"]
-    code, out, err = call(capsys, cells, *arguments)
-    assert (code, err) == (0, "")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA)
-    assert answer == {**expected, "written": not dry_run}
-
-
 def test_notes_go_to_stderr(tmp_path, capsys):
     path = pack_tree(FIXTURES / "series.ome.zarr", tmp_path / "series.ozx")
     code, out, err = call(capsys, path, "--pixel-size", "t=0.5", "--unit", "millisecond")
@@ -135,32 +121,6 @@ def test_a_node_uri(plate, capsys):
     code, out, _ = call(capsys, f"{plate.as_uri().replace('file:', 'ozx:')}/B/1/0", "--channel-names", r"A\,B,C")
     changes = "B/1/0\n  channel 0 name  Nuclei → A,B\n  channel 1 name  Cytoplasm → C\n"
     assert (code, out) == (0, f"{changes}{plate.as_posix()}  1 group changed\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected at least one requested change"),
-        (["--pixel-size", "big"], "pixel size: expected a number, perhaps with a unit; got 'big'"),
-        (["--pixel-size", "0,65"], "with a decimal point"),
-        (["--pixel-size", "0.65furlong"], "expected a unit of space or time"),
-        (["--pixel-size", "0.65s"], "expected a pixel size with a unit of space"),
-        (["--pixel-size", "x=0,65"], "pixel size: expected axes with values"),
-        (["--pixel-size", "x=um"], "pixel size: expected a number for axis x, perhaps with a unit; got 'um'"),
-        (["--pixel-size", "x="], "pixel size: expected axes with values"),
-        (["--unit", "mikrometer"], "hint: Did you mean micrometer?"),
-        (["--unit", "x=second"], "axis x is of type space; second is a unit of time"),
-        (["--colors", "FF00,red"], "expected a colour as RRGGBB, six hexadecimal digits; got 'FF00'"),
-        (["--name", ""], "expected a name; got an empty string"),
-        (["--nonsense"], "There is no option"),
-    ],
-)
-def test_a_wrong_command_line_ends_with_2(cells, capsys, arguments, message):
-    before = cells.read_bytes()
-    code, out, err = call(capsys, cells, *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert cells.read_bytes() == before
 
 
 def test_an_output_is_refused_before_the_file_changes(cells, capsys):

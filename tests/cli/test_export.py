@@ -1,19 +1,16 @@
 """`ozx export` as a user meets it."""
 
-import json
 import shutil
 import subprocess
 import sys
 
-import jsonschema
 import pytest
 import tifffile
-from commands import command, schema_of
+from commands import command
 from hierarchies import FIXTURES
 
 import ozx
 
-SCHEMA = schema_of("export")
 call = command("export")
 
 
@@ -55,51 +52,6 @@ def test_several_images(tmp_path, capsys):
     code, said, err = call(capsys, FIXTURES / "plate.ome.zarr", out)
     assert (code, err) == (0, "")
     assert said.endswith("KiB, 6 images, the first: cyx 2 × 64 × 64 uint8, 2 levels\n")
-
-
-def test_json(cells, tmp_path, capsys):
-    out = tmp_path / "a.ome.tif"
-    code, said, _ = call(capsys, cells, out, "--json")
-    assert code == 0
-    answer = json.loads(said)
-    jsonschema.validate(answer, SCHEMA)
-    assert answer == {
-        "schema": 2,
-        "source": str(cells),
-        "path": str(out),
-        "node": "",
-        "bytes": out.stat().st_size,
-        "bigtiff": False,
-        "compression": "zlib",
-        "ome_xml": "made",
-        "images": [
-            {
-                "path": "",
-                "name": "Synthetic cells",
-                "axes": {"t": 1, "c": 2, "z": 1, "y": 256, "x": 256},
-                "dtype": "uint16",
-                "levels": ["0", "1", "2"],
-            }
-        ],
-        "image_count": 1,
-        "notes": ["labels are left out: labels/cells; --path labels/cells exports a label image"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Missing argument 'OUT'"),
-        (["a.tif", "--compression", "jpeg"], "'jpeg' is not one of 'zlib', 'zstd', 'lzw', 'none'"),
-        (["."], "expected the name of an output file; . is a folder"),
-    ],
-)
-def test_a_wrong_command_line_ends_with_2(cells, tmp_path, capsys, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    code, said, err = call(capsys, cells, *arguments)
-    assert (code, said) == (2, "")
-    assert message in err
-    assert list(tmp_path.iterdir()) == [cells]
 
 
 @pytest.mark.parametrize(

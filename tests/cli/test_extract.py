@@ -1,7 +1,6 @@
 """`ozx extract` as a user meets it."""
 
 import json
-import os
 
 import jsonschema
 import numpy as np
@@ -12,7 +11,6 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 import ozx
-from ozx.operations.extract import extract
 
 SCHEMA = schema_of("extract")
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -63,41 +61,6 @@ def test_quiet(cells, tmp_path, capsys):
         assert code == 2
         assert "error: expected" in err
     assert not (tmp_path / "b.ozx").exists()
-
-
-def test_json(cells, tmp_path, capsys):
-    out = tmp_path / "corner.ozx"
-    code, answer, _ = call(capsys, cells, out, "--region", "y=0:100", "--region", "x=-100:", "--levels", ":2", "--json")
-    assert code == 0
-    parsed = json.loads(answer)
-    jsonschema.validate(parsed, SCHEMA)
-    result = extract(cells, out, region="y=0:100,x=-100:", levels=":2", force=True)
-    assert parsed == result.to_dict()
-    assert parsed["images"][0] == {
-        "path": "",
-        "levels": ["0", "1"],
-        "left_out": ["2"],
-        "region": {"y": [0, 128], "x": [128, 256]},
-        "channels": [],
-    }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["--region", "up"], 2, "hint: Write y=0:2048,x=0:2048"),
-        (["--max-size", "1kB"], 2, "with the coarsest level alone"),
-        (["--max-size", "small"], 2, "expected a size"),
-        (["--path", "labels/cel"], 2, "hint: Did you mean labels/cells"),
-        (["--path", "0"], 2, "0 is an array"),
-        (["--nonsense"], 2, "There is no option"),
-    ],
-)
-def test_what_cannot_be_meant(cells, tmp_path, capsys, arguments, code, message):
-    found = call(capsys, cells, tmp_path / "out.ozx", *arguments)
-    assert found[:2] == (code, "")
-    assert message in found[2]
-    assert os.listdir(tmp_path) == ["cells.ozx"]
 
 
 @pytest.mark.parametrize(

@@ -139,34 +139,6 @@ def test_json(capsys, here):
     assert [result["status"] for result in answer["results"]] == ["imported", "failed"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["cells.ome.tif", "a.ozx", "--out-dir", "d"], "both an output"),
-        (
-            ["cells.ome.tif", "cells.ome.tif", "a.ozx"],
-            "expected one TIFF file as input for the one output a.ozx; got 2",
-        ),
-        (["a.ozx"], "It needs no import"),
-        (["cells.ome.tif", "a.ozx", "--pixel-size", "y=0.65um", "x=0.65um"], "without blanks"),
-        (["cells.ome.tif", "--pixel-size", "y=0.65um", "x=0.65um"], "x=0.65um does not exist"),
-        (["cells.ome.tif", "a.ozx", "--channel-names", "DAPI", "GFP"], "as in --channel-names DAPI,GFP"),
-        (["cells.ome.tif", "--axes", "xyx"], "--axes"),
-        (["cells.ome.tif", "--pixel-size", "0.65furlong"], "expected a unit"),
-        (["cells.ome.tif", "--unit", "mikrometer"], "Did you mean micrometer"),
-        (["cells.ome.tif", "--codec", "rar"], "rar"),
-        (["cells.ome.tif", "--series", "7"], "--series"),
-        (["cells.ome.tif", "--method", "median"], "median"),
-    ],
-)
-@pytest.mark.usefixtures("cells")
-def test_wrong_arguments(capsys, here, arguments, message):
-    code, out, err = ozx(capsys, "import", *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert os.listdir(here) == ["cells.ome.tif"]
-
-
 @pytest.mark.usefixtures("cells")
 def test_a_folder_is_no_output(capsys, here):
     (here / "out").mkdir()

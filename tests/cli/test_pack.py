@@ -57,32 +57,6 @@ def test_a_misspelt_source_is_not_taken_for_a_name(capsys, here):
     assert sorted(os.listdir(here)) == ["cells.ome.zarr", "cells.ozx"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Missing argument"),
-        (["cells.ome.zarr", "b.zarr", "out.ozx"], "exactly one hierarchy"),
-        (["cells.ome.zarr", "out.ozx", "--out-dir", "d"], "both an output"),
-        (["cells.ome.zarr", "--jobs", "0"], "--jobs"),
-        (["cells.ome.zarr", "--checksum", "md5"], "--checksum"),
-        (["cells.ome.zarr", "--remove-source", "--no-sync"], "on the disk"),
-        (["cells.ome.zarr", "exists.ozx"], "exists already"),
-        (["exists.ozx", "new.ozx"], "is a file"),
-        (["cells.ome.zarr", "cells.ome.zarr/in.ozx"], "inside its own source"),
-        (["--nonsense"], "There is no option"),
-    ],
-)
-@pytest.mark.usefixtures("cells")
-def test_a_wrong_command_line_gives_2(capsys, here, arguments, message):
-    make_image(here / "b.zarr")
-    (here / "exists.ozx").write_bytes(b"")
-    before = sorted(os.listdir(here))
-    code, out, err = ozx(capsys, "pack", *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert sorted(os.listdir(here)) == before
-
-
 def test_a_wrong_source_gives_1_with_rule_and_hint(capsys, here):
     (here / "empty").mkdir()
     code, out, err = ozx(capsys, "pack", "empty", "a.ozx")

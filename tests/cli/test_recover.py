@@ -1,15 +1,10 @@
 """`ozx recover` as a user meets it."""
 
-import json
-
-import jsonschema
 import pytest
-from commands import command, schema_of
+from commands import command
 
 from ozx.archive.reader import ArchiveReader
-from ozx.operations.recover import recover
 
-SCHEMA = schema_of("recover")
 call = command("recover")
 
 
@@ -68,20 +63,3 @@ def test_many_losses_are_summed_up(cells, tmp_path, capsys):
         "array 1: 0 of 8 chunks; 8 missing, within [0:2, 0:128, 0:128]",
         "array 2: the array is lost with its metadata; 2 chunks left out",
     ]
-
-
-def test_json_is_the_result(cells, cut, tmp_path, capsys):
-    for path, code in ((cells, 0), (cut, 3)):
-        out = tmp_path / "out.ozx"
-        found, shown, _ = call(capsys, path, out, "--force", "--json")
-        assert found == code
-        answer = json.loads(shown)
-        jsonschema.validate(answer, SCHEMA)
-        assert answer == recover(path, out, force=True).to_dict()
-
-
-def test_what_is_no_archive_is_said(tmp_path, capsys):
-    (tmp_path / "a.ozx").write_bytes(b"nothing")
-    code, shown, told = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx")
-    assert (code, shown) == (1, "")
-    assert told.startswith(f"error: {tmp_path / 'a.ozx'}: expected a damaged ZIP file; found no local file header")

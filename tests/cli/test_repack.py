@@ -4,12 +4,10 @@ import json
 import os
 import shutil
 
-import jsonschema
 import pytest
-from commands import command, schema_of
+from commands import command
 from hierarchies import FIXTURES, make_image
 
-SCHEMA = schema_of("repack")
 ozx = command()
 
 
@@ -27,20 +25,6 @@ def test_the_answer_is_one_line(capsys):
     assert ozx(capsys, "repack", "a.ozx", "b.ozx", "--quiet") == (0, "", "")
 
 
-@pytest.mark.usefixtures("cells")
-def test_json_is_what_the_schema_says(capsys):
-    code, out, err = ozx(capsys, "repack", "cells.ome.zarr", "a.ozx", "--shards", "y=128,x=128", "--json")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA)
-    assert (code, err) == (0, "")
-    assert answer["arrays"][0] == {"path": "0", "treatment": "moved", "chunks": [1, 64, 64], "shards": [1, 128, 128]}
-    code, out, _ = ozx(capsys, "repack", FIXTURES / "legacy.ome.zarr", "b.ozx", "--codec", "zstd:3", "--json")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA)
-    assert answer["upgraded"]
-    assert answer["treatments"] == {"transcoded": 4}
-
-
 def test_what_happened_is_told_on_stderr(capsys, here):
     code, out, err = ozx(capsys, "repack", FIXTURES / "legacy.ome.zarr", "a.zip")
     assert code == 0
@@ -51,29 +35,6 @@ def test_what_happened_is_told_on_stderr(capsys, here):
     assert code == 0
     assert "note: OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)\n" in err
     assert sorted(os.listdir(here)) == ["a.zip", "b.ozx"]
-
-
-@pytest.mark.usefixtures("cells")
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["cells.ome.zarr"], 2, "OUT"),
-        (["cells.ome.zarr", "a.ozx", "--shards", "y=63"], 2, "multiple of the chunk"),
-        (["cells.ome.zarr", "a.ozx", "--codec", "zip"], 2, "zstd"),
-        (["cells.ome.zarr", "a.ozx", "--codec", "zstd:99"], 2, "22"),
-        (["cells.ome.zarr", "cells.ome.zarr/a.ozx"], 2, "inside"),
-        (["cells.ome.zarr", "old.ozx"], 2, "--force"),
-        (["folder", "a.ozx"], 1, "folder"),
-    ],
-)
-def test_bad_input(capsys, here, arguments, code, words):
-    (here / "old.ozx").write_bytes(b"old")
-    (here / "folder").mkdir()
-    found, out, err = ozx(capsys, "repack", *arguments)
-    assert (found, out) == (code, "")
-    assert words in err
-    assert sorted(os.listdir(here)) == ["cells.ome.zarr", "folder", "old.ozx"]
-    assert (here / "old.ozx").read_bytes() == b"old"
 
 
 def test_a_batch_of_pack_takes_the_layout_too(capsys, here):

@@ -1,14 +1,9 @@
 """`ozx rules` as a user meets it."""
 
-import json
-
-import jsonschema
-import pytest
-from commands import command, schema_of
+from commands import command
 
 from ozx.validation.rules.table import RULES
 
-SCHEMA = schema_of("rules")
 rules = command("rules")
 
 
@@ -37,13 +32,3 @@ def test_an_unknown_rule_is_a_wrong_command_line_with_a_way_out(capsys):
     assert "there is no rule 'rfc9/rot'" in err
     assert "Did you mean rfc9/root" in err
     assert "ozx rules lists all rules" in rules(capsys, "@")[2]
-
-
-@pytest.mark.parametrize("arguments", [(), ("zip/overlap",)])
-def test_json_fits_its_schema(arguments, capsys):
-    code, out, err = rules(capsys, *arguments, "--json")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
-    assert (code, err) == (0, "")
-    expected = RULES.values() if not arguments else [RULES[arguments[0]]]
-    assert answer == {"schema": 2, "rules": [rule.to_dict() for rule in expected]}

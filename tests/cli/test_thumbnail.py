@@ -1,18 +1,14 @@
 """`ozx thumbnail` as a user meets it."""
 
-import json
 import subprocess
 import sys
 import time
 
-import jsonschema
-import pytest
-from commands import command, schema_of
+from commands import command
 from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import read_picture
 
-SCHEMA = schema_of("thumbnail")
 call = command("thumbnail")
 
 
@@ -31,43 +27,11 @@ def test_a_picture(cells, tmp_path, capsys):
     assert call(capsys, cells, out, "--force")[0] == 0
 
 
-def test_json(cells, tmp_path, capsys):
-    code, out, err = call(capsys, cells, tmp_path / "a.jpg", "--json")
-    assert (code, err) == (0, "")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA)
-    assert answer == {
-        "schema": 2,
-        "source": str(cells),
-        "path": str(tmp_path / "a.jpg"),
-        "width": 256,
-        "height": 256,
-        "image": "",
-        "level": "0",
-        "notes": [],
-    }
-
-
 def test_the_cache(cells, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     code, out, _ = call(capsys, cells, "--cache", "--size", "512")
     assert code == 0
     assert out.startswith(str(tmp_path / "thumbnails" / "x-large"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected a file to write; got none\nhint: Name a .png or .jpg file, or give --cache."),
-        (["a.png", "--size", "big"], "'big' is not a valid integer"),
-        (["a.png", "b.png"], "expected one source and its output"),
-    ],
-)
-def test_a_wrong_command_line_ends_with_2(cells, tmp_path, capsys, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = call(capsys, cells, *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
 
 
 def test_notes_go_to_stderr(tmp_path, capsys):

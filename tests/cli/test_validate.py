@@ -12,7 +12,6 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
 from ozx.validation.rules.table import RULES
-from ozx.validation.validate import validate
 
 SCHEMA = schema_of("validate")
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -142,18 +141,6 @@ def test_chunks_are_decoded_when_asked_for(capsys, tmp_path):
     assert f"{key}: the chunk cannot be decoded to " in out
 
 
-def test_json_is_the_library_s_answer_and_fits_its_schema(wrong, warned, tmp_path, capsys):
-    write_tree(tmp_path / "d.zarr", {"zarr.json": b"{", "x.zip": b""})
-    broken = ArchiveBuilder.valid().value("0/zarr.json", group("9")).with_(suffix=b"x").write(tmp_path / "broken.ozx")
-    paths = [wrong, warned, tmp_path / "d.zarr", broken, IMAGE]
-    code, out, err = check(capsys, *paths, "--json")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
-    assert answer == {"schema": 2, "files": [validate(str(path)).to_dict() for path in paths]}
-    assert (code, err) == (1, "")
-    assert [entry["valid"] for entry in answer["files"]] == [False, True, False, False, True]
-
-
 def test_json_leaves_out_what_cannot_be_read(tmp_path, capsys):
     code, out, err = check(capsys, tmp_path / "missing.ozx", "--json")
     assert (code, json.loads(out)) == (4, {"schema": 2, "files": []})
@@ -177,10 +164,6 @@ def test_profile_strict(tmp_path, capsys):
     code, _, err = check(capsys, path, "--profile", "loose")
     assert code == 2
     assert "rfc9" in err
-
-
-def test_nothing_to_validate_is_a_wrong_command_line(capsys):
-    assert check(capsys)[0] == 2
 
 
 def test_nodes_are_shown_together_and_the_worst_first(tmp_path, capsys):

@@ -251,22 +251,3 @@ def test_napari_opens_the_file_by_our_reader(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "napari", napari)
     assert run(["view", str(path), "--with", "napari"]) == 0
     assert calls == [(str(path), "ozx-toolkit"), "run"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--with", "napari", "--no-browser"], "opens its own window"),
-        (["--with", "napari", "--port", "80"], "opens its own window"),
-        (["--with", "paint"], "is not one of"),
-        (["--port", "70000"], "is not in the range"),
-    ],
-)
-def test_options_that_do_not_fit(path, capsys, arguments, told):
-    assert run(["view", str(path), *arguments]) == 2
-    assert told in capsys.readouterr().err
-
-
-def test_napari_takes_no_nodes(path, capsys):
-    assert run(["view", f"{path}|zip:labels/cells/", "--with", "napari"]) == 2
-    assert "docs/howto/napari.md" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, group, tree
 
 from ozx.hierarchy.images import Records, describe_images, image_paths
 from ozx.hierarchy.keys import is_metadata_key
@@ -18,10 +18,6 @@ def nodes_of(name, **changes):
         if value is not None:
             collector.add(key, value)
     return collector.nodes()
-
-
-def group(**ome):
-    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
 
 
 @pytest.mark.parametrize(

@@ -178,15 +178,8 @@ def sparse() -> Values:
     return values | {f"labels/a/c/{n}": _pixels(20 + n) for n in (0, 2, 5)} | {"OME/METADATA.ome.xml": b"<OME/>" * 5}
 
 
-def _builder(values: Values) -> ArchiveBuilder:
-    builder = ArchiveBuilder()
-    for name, value in values.items():
-        builder.add(name, value)
-    return builder
-
-
 def _streamed(values: Values, *, deflated: bool = False, signature: bool = True, classic: bool = True) -> bytes:
-    builder = _builder(values)
+    builder = ArchiveBuilder.of(values)
     if classic:
         builder.classic()
     for name in values:
@@ -198,7 +191,7 @@ def _streamed(values: Values, *, deflated: bool = False, signature: bool = True,
 
 def wrapped_archive(values: Values, *, deflated: Iterable[str] = (), streamed: bool = False) -> bytes:
     """Write as the Finder does (`streamed`) or old versions of minizip: without ZIP64, with numbers that wrap early."""
-    builder = _builder(values).classic()
+    builder = ArchiveBuilder.of(values).classic()
     for name in deflated:
         builder.deflate(name)
     for name in values if streamed else ():
@@ -233,7 +226,7 @@ def _rewritten(values: Values) -> bytes:
 
 def _with_gaps(values: Values) -> bytes:
     """Leave space between entries, partly in padding fields, like stores that write in place."""
-    builder = _builder(values)
+    builder = ArchiveBuilder.of(values)
     for number, name in enumerate(values):
         if number % 3 == 1:
             builder.set(name, local={"extra": PADDING_FIELD})
@@ -258,7 +251,9 @@ def _by_store(values: Values, folder: Path) -> bytes:
 def _like_a_descriptor() -> bytes:
     """A value that contains bytes like its own descriptor and like another entry."""
     value = b"abcd" + b"PK\7\x08" + struct.pack("<3I", zlib.crc32(b"abcd"), 4, 4)
-    return value + _builder({"0/c/1/1": b"evil"})["0/c/1/1"].local_header(zip64=False) + b"evil" + _pixels(77, 9)
+    return (
+        value + ArchiveBuilder.of({"0/c/1/1": b"evil"})["0/c/1/1"].local_header(zip64=False) + b"evil" + _pixels(77, 9)
+    )
 
 
 @cache
@@ -287,10 +282,12 @@ def bases() -> tuple[Base, ...]:
         Base("by zipfile, stored", _by_zipfile(holes, zipfile.ZIP_STORED), holes),
         Base("by zipfile, deflated", _by_zipfile(odd, zipfile.ZIP_DEFLATED), odd),
         Base("by zipfile, rewritten", _rewritten(values), values, others={"0/c/1/1": _pixels(99)}),
-        Base("built, an archive in a value", _builder(nested).build(), nested, others=small),
+        Base("built, an archive in a value", ArchiveBuilder.of(nested).build(), nested, others=small),
         Base("built, with free space", _with_gaps(holes), holes),
         Base(
-            "built, classic, with a prefix", _builder(holes).classic().with_(prefix=b"#!/bin/sh\n" * 3).build(), holes
+            "built, classic, with a prefix",
+            ArchiveBuilder.of(holes).classic().with_(prefix=b"#!/bin/sh\n" * 3).build(),
+            holes,
         ),
         Base("wrapped, by the Finder", wrapped_archive(long, deflated=pixels, streamed=True), long, wraps=True),
         Base("wrapped, by minizip", wrapped_archive(long), long, wraps=True),

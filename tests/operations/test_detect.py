@@ -1,7 +1,6 @@
 """is_ozx: right about good files, silent about bad ones, two reads at the most."""
 
 import io
-import subprocess
 import sys
 import zipfile
 
@@ -148,11 +147,6 @@ def test_directories_and_devices_are_not(tmp_path):
         assert not is_ozx("/dev/null")
 
 
-def test_a_missing_file_is_an_operating_system_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        is_ozx(tmp_path / "nothing.ozx")
-
-
 def small_archive():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -169,13 +163,3 @@ def test_damage_never_raises(data):
     assert is_ozx(bytes(archive)) in (True, False)
     assert is_ozx(bytes(archive[cut:])) in (True, False)
     assert is_ozx(bytes(archive[:cut])) in (True, False)
-
-
-def test_neither_zarr_nor_numpy_is_imported(tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx", b"")
-    code = (
-        "import sys; from ozx.operations.detect import is_ozx; assert is_ozx(sys.argv[1]);"
-        "print(sorted({'zarr', 'numpy', 'pydantic', 'click'} & set(sys.modules)))"
-    )
-    result = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"

@@ -18,10 +18,7 @@ SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"
 
 
 def build(values=VALUES):
-    builder = ArchiveBuilder()
-    for name, value in values.items():
-        builder.add(name, value)
-    return builder.classic()
+    return ArchiveBuilder.of(values).classic()
 
 
 @pytest.fixture

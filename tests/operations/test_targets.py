@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import stat
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import tifffile
 from commands import command
 from hierarchies import FIXTURES
-from links import make_link
+from links import make_device, make_link, make_socket
 from uris import ozx_uri
 
 import ozx
@@ -53,18 +52,6 @@ VERBS = {
     "edit": lambda _, out: ozx.edit(out, name="Other cells", sync=False),
     "associate": lambda _, out: DesktopChanges(None).apply((WriteFile(str(out), b"new"),)),
 }
-
-
-def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(path))
-
-
-def make_device(path):
-    try:
-        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-    except (PermissionError, AttributeError):
-        pytest.skip("no devices can be made")
 
 
 #: The endings of outputs that are no archives.

@@ -19,13 +19,6 @@ from ozx.store.finishing import move_entries
 VALUES = {f"0/c/{n}": pattern(n, n * 1_000) for n in range(8)}
 
 
-def built(values=VALUES):
-    builder = ArchiveBuilder()
-    for name, value in values.items():
-        builder.add(name, value)
-    return builder
-
-
 def move(path, indices=None, *, before=()):
     """Move entries of `path` into an archive in memory, behind those of `before`."""
     target = path.with_name("moved.zip")
@@ -71,7 +64,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_entries_of_another_form_get_our_header(tmp_path, what):
-    builder = FOREIGN[what](built())
+    builder = FOREIGN[what](ArchiveBuilder.of(VALUES))
     path = builder.write(tmp_path / "a.zip")
     assert_holds(move(path, before=[("zarr.json", b"{}")]), {"zarr.json": b"{}"} | VALUES)
     assert_holds(move(path, [2, 3, 4]), {name: VALUES[name] for name in ("0/c/2", "0/c/3", "0/c/4")})
@@ -81,17 +74,17 @@ def test_deflate64_entries_are_inflated(tmp_path):
     packer = inflate64.Deflater()
     value = VALUES["0/c/5"]
     data = packer.deflate(value) + packer.flush()
-    path = built().set("0/c/5", data=data, method=9).write(tmp_path / "a.zip")
+    path = ArchiveBuilder.of(VALUES).set("0/c/5", data=data, method=9).write(tmp_path / "a.zip")
     assert_holds(move(path), VALUES)
 
 
 def test_names_in_other_encodings_become_utf_8(tmp_path):
-    path = built().add(b"caf\x82", b"value", flags=0).write(tmp_path / "a.zip")
+    path = ArchiveBuilder.of(VALUES).add(b"caf\x82", b"value", flags=0).write(tmp_path / "a.zip")
     assert_holds(move(path), VALUES | {"café": b"value"})
 
 
 def test_a_compressed_entry_with_a_wrong_checksum_is_refused(tmp_path):
-    builder = built().deflate("0/c/3")
+    builder = ArchiveBuilder.of(VALUES).deflate("0/c/3")
     wrong = zlib.crc32(b"something else")
     builder.set("0/c/3", local={"crc32": wrong}, central={"crc32": wrong})
     with pytest.raises(FormatError, match="CRC"):
@@ -99,7 +92,7 @@ def test_a_compressed_entry_with_a_wrong_checksum_is_refused(tmp_path):
 
 
 def test_an_encrypted_entry_is_refused(tmp_path):
-    path = built().set("0/c/3", flags=1).write(tmp_path / "a.zip")
+    path = ArchiveBuilder.of(VALUES).set("0/c/3", flags=1).write(tmp_path / "a.zip")
     with pytest.raises(UnsupportedError):
         move(path)
 
@@ -107,7 +100,7 @@ def test_an_encrypted_entry_is_refused(tmp_path):
 @pytest.mark.posix("an open file is not replaced there")
 def test_a_file_that_shrinks_or_is_replaced_meanwhile_is_an_error(tmp_path, monkeypatch):
     original = ArchiveWriter.copy
-    path = built().write(tmp_path / "a.zip")
+    path = ArchiveBuilder.of(VALUES).write(tmp_path / "a.zip")
     content = path.read_bytes()
 
     def replace():
@@ -130,7 +123,7 @@ def test_a_file_that_shrinks_or_is_replaced_meanwhile_is_an_error(tmp_path, monk
 
 
 def test_without_copy_file_range_the_bytes_are_the_same(tmp_path, monkeypatch):
-    path = built().write(tmp_path / "a.zip")
+    path = ArchiveBuilder.of(VALUES).write(tmp_path / "a.zip")
     by_system = move(path)
     monkeypatch.delattr(os, "copy_file_range", raising=False)
     monkeypatch.setattr(positional_writing, "READ", 999)
@@ -142,7 +135,7 @@ def test_without_copy_file_range_the_bytes_are_the_same(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("fails_after", [0, 1, 3])
 def test_where_the_system_cannot_copy_between_these_files_the_bytes_are_the_same(tmp_path, monkeypatch, fails_after):
-    path = built().write(tmp_path / "a.zip")
+    path = ArchiveBuilder.of(VALUES).write(tmp_path / "a.zip")
     expected, calls = move(path), []
 
     def copy(source, target, length, source_offset, offset):

@@ -9,7 +9,7 @@ import time
 import pytest
 from links import make_link
 from open_files import closed_files_only  # noqa: F401
-from stores import put
+from stores import join_all, put, start_all
 
 from ozx import OzxStore, ResourceError, UsageError
 from ozx.atomic import locks
@@ -55,11 +55,7 @@ def test_without_locks_the_file_system_decides_between_two_writers(target, close
         except ResourceError as error:
             results.append(error)
 
-    threads = [threading.Thread(target=create) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    join_all(start_all(lambda _: create(), range(2)))
     (refused,) = (each for each in results if isinstance(each, ResourceError))
     (first,) = (each for each in results if each is not refused)
     assert "another program is writing" in str(refused)

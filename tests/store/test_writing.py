@@ -9,13 +9,27 @@ import threading
 import time
 import warnings
 import zipfile
+from functools import partial
 
 import pytest
 from cases.archive_builder import ArchiveBuilder, group
 from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive
 from posix_only import resource
-from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take, write_store
+from stores import (
+    SEED,
+    assert_finished,
+    buffer,
+    collect,
+    contents,
+    join_all,
+    pattern,
+    put,
+    run,
+    start_all,
+    take,
+    write_store,
+)
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 
 import ozx
@@ -126,9 +140,7 @@ def test_a_reader_sees_some_whole_value_while_it_is_replaced(path, way):
                     wrong.append(value)
                 reads[number] += 1
 
-    readers = [threading.Thread(target=read, args=(number,)) for number in range(3)]
-    for reader in readers:
-        reader.start()
+    readers = start_all(read, range(3))
     moments, turn, started = random.Random(2), 0, time.monotonic()
     # By progress rather than by the clock alone: three busy readers may leave a writer few turns of the interpreter.
     while not wrong and (time.monotonic() - started < 0.7 or turn < 20 or min(reads) < 20):
@@ -141,8 +153,7 @@ def test_a_reader_sees_some_whole_value_while_it_is_replaced(path, way):
         if way == "others":  # which take the places that become free
             put(store, f"other/{turn % 9}", bytes([254]) * moments.choice([2_000, 2_100, 100]))
     stop.set()
-    for reader in readers:
-        reader.join()
+    join_all(readers)
     assert not wrong
     expected = contents(store)
     store.close()
@@ -167,25 +178,14 @@ def test_threads_write_side_by_side(path):
     with writer(path) as store:
         for key, value in SEED.items():
             put(store, key, value)
-        threads = [threading.Thread(target=work, args=[number, store]) for number in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        join_all(start_all(partial(work, store=store), range(6)))
     assert_finished(path, SEED | written)
 
 
 def test_one_key_set_by_many_threads_has_one_of_their_values(path):
     with writer(path) as store:
         put(store, "zarr.json", SEED["zarr.json"])
-        threads = [
-            threading.Thread(target=lambda n=n: [put(store, "k", bytes([n]) * (100 + n)) for _ in range(40)])
-            for n in range(6)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        join_all(start_all(lambda n: [put(store, "k", bytes([n]) * (100 + n)) for _ in range(40)], range(6)))
         value = take(store, "k")
     assert value in [bytes([n]) * (100 + n) for n in range(6)]
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": value})
@@ -201,11 +201,7 @@ def test_of_many_threads_one_sets_what_did_not_exist(path):
                 barrier.wait()
                 run(store.set_if_not_exists(f"k/{turn}", buffer(bytes([number]) * 50)))
 
-            threads = [threading.Thread(target=compete, args=[number]) for number in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            join_all(start_all(compete, range(4)))
             assert not turn or store._write._growing.end - before < 2 * 150
 
 
@@ -290,11 +286,7 @@ def test_partial_writes_by_threads_lose_nothing(path):
             for place in range(number, 400, 4):
                 run(store.set_partial_values([("k", place, bytes([number + 1]))]))
 
-        threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        join_all(start_all(work, range(4)))
         assert take(store, "k") == bytes([1, 2, 3, 4] * 100)
 
 
@@ -315,13 +307,10 @@ def test_closing_beside_writers_keeps_every_value_that_was_set(path):
                     put(store, f"{number}/{place}", value)
                     done[f"{number}/{place}"] = value
 
-        threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
-        for thread in threads:
-            thread.start()
+        threads = start_all(work, range(3))
         time.sleep(0.002 * turn)
         store.close()
-        for thread in threads:
-            thread.join()
+        join_all(threads)
         assert_finished(out, {"zarr.json": SEED["zarr.json"]} | done)
 
 
@@ -342,14 +331,11 @@ def test_reading_beside_close_gives_the_value_or_says_that_the_store_was_closed(
             except BaseException as error:  # noqa: BLE001
                 wrong.append(error)
 
-        threads = [threading.Thread(target=read) for _ in range(3)]
-        for thread in threads:
-            thread.start()
+        threads = start_all(lambda _: read(), range(3))
         started.wait()
         time.sleep(0.003 * turn)
         store.close()
-        for thread in threads:
-            thread.join()
+        join_all(threads)
         assert not wrong
 
 
@@ -510,11 +496,7 @@ def test_of_threads_that_open_the_same_file_one_writes(path):
         except ResourceError:
             outcomes.append("refused")
 
-    threads = [threading.Thread(target=compete, args=[number]) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    join_all(start_all(compete, range(6)))
     assert sorted(outcomes) == ["refused"] * 5 + ["wrote"]
     for store in stores:
         store.close()

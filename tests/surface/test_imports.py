@@ -73,7 +73,13 @@ def test_help_loads_click_and_little_else():
     [
         *(
             (command, HEAVY | {"asyncio", "zipfile", "importlib.metadata"})
-            for command in ("info a.ozx", "info a.ozx --json", "ls a.ozx --nodes", "ls a.ozx --nodes --json")
+            for command in (
+                "info a.ozx",
+                "info a.ozx --json",
+                "info a.ome.zarr",
+                "ls a.ozx --nodes",
+                "ls a.ozx --nodes --json",
+            )
         ),
         ("cat a.ozx zarr.json", HEAVY | {"asyncio", "zipfile", "importlib.metadata"}),
         ("edit a.ozx --pixel-size x=0.65 --dry-run", HEAVY),

@@ -19,41 +19,6 @@ def valid():
     return ArchiveBuilder.valid()
 
 
-def test_a_valid_archive_has_no_remarkable_facts():
-    facts = facts_of(valid())
-    assert facts.end.has_zip64_end
-    assert (facts.local.extras.has_zip64.sum(), facts.central_extras.has_zip64.sum()) == (3, 0)
-    assert facts.local.faults == []
-    assert facts.local.extras.counts == {1: 3}
-    assert facts.local.lengths.tolist() == [50 + len(name) for name in ("zarr.json", "0/zarr.json", "0/c/0")]
-    assert facts.layout.order.tolist() == [0, 1, 2]
-    assert facts.layout.overlaps == ()
-    assert facts.layout.leading == 0
-    for found in (
-        facts.layout.gap_lengths,
-        facts.layout.into_directory,
-        facts.out_of_bounds,
-        facts.names.faulty,
-        facts.names.unmarked,
-        facts.names.directories,
-        facts.names.archives,
-        facts.names.duplicates,
-        facts.kinds.symlinks,
-        facts.kinds.special,
-        facts.kinds.directories,
-        facts.encrypted,
-        facts.unreadable_methods,
-        facts.compressed,
-        facts.uneven,
-        facts.bombs,
-        facts.on_other_disk,
-        facts.commented,
-        facts.embedded,
-    ):
-        assert len(found) == 0
-    assert not facts.is_bomb
-
-
 def test_a_sentinel_without_its_field_is_a_contradiction():
     builder = valid().classic().set("0/c/0", local={"compressed": 0xFFFFFFFF})
     assert [fault.entry for fault in facts_of(builder).local.faults] == [2]

@@ -39,9 +39,7 @@ def test_what_is_listed_last_and_stands_first_is_refused(tmp_path):
 
 
 def test_repack_refuses_it(tmp_path):
-    builder = ArchiveBuilder()
-    for name, value in {"zarr.json": group(), "0/zarr.json": array([1], [1]), "0/c/0": b"old!"}.items():
-        builder.add(name, value)
+    builder = ArchiveBuilder.of({"zarr.json": group(), "0/zarr.json": array([1], [1]), "0/c/0": b"old!"})
     data = builder.duplicate("0/c/0", b"new!").classic().build()
     headers, end = [at for at in range(len(data)) if data.startswith(b"PK\1\2", at)], data.rindex(b"PK\5\6")
     path = tmp_path / "a.ozx"

@@ -2,9 +2,9 @@
 
 import json
 import os
-import threading
 
 import pytest
+from stores import join_all, start_all
 
 from ozx.store.growing_file import Slot
 from ozx.store.live.index import Index, IndexWriter, index_of
@@ -71,14 +71,7 @@ def test_systems_without_locks_have_no_index(partial, monkeypatch):
 @pytest.mark.posix("needs file locks")
 def test_threads(partial):
     writer = begin(partial)
-    threads = [
-        threading.Thread(target=lambda at=at: [writer.add_value(f"{at}/{n}", slot(n)) for n in range(200)])
-        for at in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    join_all(start_all(lambda at: [writer.add_value(f"{at}/{n}", slot(n)) for n in range(200)], range(4)))
     index = Index(index_of(partial))
     assert index.look()
     assert len(index.values) == 800

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import zarr
 from growing import PIXELS, growing
+from stores import join_all, start_all
 from zarr.abc.store import SuffixByteRequest
 
 import ozx
@@ -82,9 +83,7 @@ def test_threads_read_while_it_grows_and_ends(append):
         except BaseException as error:  # noqa: BLE001
             errors.append(error)
 
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
+    threads = start_all(lambda _: read(), range(3))
     for _ in range(5):
         append(1)
         store.refresh()
@@ -92,6 +91,5 @@ def test_threads_read_while_it_grows_and_ends(append):
     assert store.refresh()
     assert len(zarr.open_array(store, path="0", mode="r")[...]) == 7
     is_over.set()
-    for thread in threads:
-        thread.join()
+    join_all(threads)
     assert not errors
