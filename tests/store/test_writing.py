@@ -473,7 +473,7 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
     with monkeypatch.context() as patched:
         patched.setattr(finishing, "write_all_at", fail)
         patched.setattr(growing_file, "write_parts_at", fail)
-        patched.setattr("ozx.archive.writer.write_all_at", fail)
+        patched.setattr("ozx.archive.writer.write_parts_at", fail)
         with pytest.raises(OSError, match="No space left"):
             store.close()
     write_store(path, SEED)
