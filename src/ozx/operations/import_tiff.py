@@ -22,6 +22,7 @@ from ozx.flow.sources.location import Location, StrPath, check_is_list, given_ou
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
@@ -86,7 +87,7 @@ class ImportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportManyResult:
+class ImportManyResult(JsonResult):
     """The results for several TIFF files; true unless one failed.
 
     Attributes
@@ -99,10 +100,6 @@ class ImportManyResult:
 
     def __bool__(self) -> bool:
         return all(self.results)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx import --json`` as a dictionary."""
-        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)

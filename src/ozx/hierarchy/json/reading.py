@@ -242,6 +242,16 @@ def plain_json(value: Any) -> Any:
     return [plain_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+class JsonResult:
+    """Base of the dataclasses that verbs return: their fields are the JSON output of the command."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ``--json`` output of the command as a dictionary."""
+        return {"schema": 2, **plain_json(self)}
+
+
 def as_object(value: Any) -> dict[str, Any]:
     """Return `value` if it is a JSON object, else an empty object."""
     return value if isinstance(value, dict) else {}
