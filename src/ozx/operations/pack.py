@@ -173,9 +173,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         itself names its file.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, drop_attributes, checksum, resume, progress
-        As for `pack`.
-    thumbnail, manifest, sync
+    force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, sync, progress
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
