@@ -94,17 +94,7 @@ NO_PROGRESS: Progress = _NoProgress()
 
 
 def needs_total(progress: Progress) -> bool:
-    """Return whether the display needs the total of a phase; otherwise the total is not computed.
-
-    Parameters
-    ----------
-    progress
-        The progress of an operation.
-
-    Returns
-    -------
-    bool
-        False for `NO_PROGRESS` and for a file of a batch.
+    """Return whether the display needs the total of a phase; `NO_PROGRESS` and a file of a batch do not.
 
     Examples
     --------
@@ -118,19 +108,8 @@ def begin_phase(progress: Progress, description: str, total: int | None) -> Prog
     """Begin a phase, and return its progress: `advance` counts the bytes of the phase, and `stop` ends the phase.
 
     An operation cannot always count exactly the bytes of its total: it also reads headers, or skips values. The
-    returned progress never counts more than the total, and `stop` adds the bytes that are missing.
-
-    Parameters
-    ----------
-    progress
-        The progress of an operation.
-    description, total
-        As for `Progress.start`.
-
-    Returns
-    -------
-    Progress
-        The progress of the phase; `progress` itself if there is no total, or no display that needs a total.
+    returned progress never counts more than the total, and `stop` adds the bytes that are missing. It is `progress`
+    itself if there is no total, or no display that needs a total.
 
     Examples
     --------
@@ -181,11 +160,6 @@ class StoppableProgress:
 
     Threads cannot be interrupted from outside: each ends itself at its next report of progress.
 
-    Parameters
-    ----------
-    progress
-        The display of the whole batch; only its `advance` is called.
-
     Examples
     --------
     >>> batch = StoppableProgress(NO_PROGRESS)
@@ -199,31 +173,14 @@ class StoppableProgress:
     """
 
     def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+        self._progress = progress  # the display of the whole batch; only its `advance` is called
         self._stopped = threading.Event()
 
     def start(self, description: str, total: int | None) -> None:
-        """Do nothing, because the phase of the batch has already begun.
-
-        Parameters
-        ----------
-        description, total
-            As for `Progress.start`, for a single file of the batch.
-        """
+        """Do nothing, because the phase of the batch has already begun."""
 
     def advance(self, amount: int) -> None:
-        """Add to the number of bytes that the batch has processed.
-
-        Parameters
-        ----------
-        amount
-            The number of bytes since the last call.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            The batch was stopped: the calling thread ends.
-        """
+        """Add to the number of bytes that the batch has processed; end the thread if the batch was stopped."""
         if self._stopped.is_set():
             raise KeyboardInterrupt
         self._progress.advance(amount)

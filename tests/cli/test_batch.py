@@ -11,6 +11,7 @@ from hierarchies import make_image
 
 from ozx.cli.batch import Batch
 from ozx.cli.exit_codes import batch_code
+from ozx.cli.options import RunOptions
 from ozx.operations.pack_one import PackResult
 
 ozx = command()
@@ -157,7 +158,7 @@ def test_a_batch_with_a_fault_says_so_by_its_code():
 
 
 def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
-    batch = Batch(2, None, None, quiet=False, as_json=False)
+    batch = Batch(2, None, None, RunOptions())
     dropped = []
 
     def broken(_):
@@ -174,7 +175,7 @@ def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
 
 
 def test_a_stdout_on_a_full_disk_is_reported_at_the_end(monkeypatch):
-    batch = Batch(1, None, None, quiet=False, as_json=False)
+    batch = Batch(1, None, None, RunOptions())
     error = OSError(28, "No space left on device")
 
     def full(_):

@@ -6,7 +6,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ import click
 
 from ozx.cli.arguments import check_patterns, expand_patterns
 from ozx.cli.exit_codes import DONE, batch_code, code_of, exit_code
-from ozx.cli.options import connected, dask_option, jobs_option, together
+from ozx.cli.options import RunOptions, connected, dask_option, jobs_option, together
 from ozx.cli.output import drop_stdout, print_json, print_notes, printable, say, say_error
 from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_run
 from ozx.errors import UsageError
@@ -59,8 +58,8 @@ def _batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchP
 class Batch:
     """Reporter that prints and logs the result of each of the `files` of one command.
 
-    `progress` receives the progress of the command; `counts` are the numbers of files by status. With `quiet`, only
-    failures are printed; with `as_json`, the results are printed later.
+    `progress` receives the progress of the command; `counts` are the numbers of files by status. With ``--quiet``, only
+    failures are printed; with ``--json``, the results are printed later.
     """
 
     def __init__(
@@ -68,16 +67,13 @@ class Batch:
         files: int,
         bar: RichProgress | RichBatchProgress | None,
         logger: RunLogger | None,
-        *,
-        quiet: bool,
-        as_json: bool,
+        run: RunOptions,
     ) -> None:
         self.progress: Progress = bar or NO_PROGRESS
         self.counts: Counter[str] = Counter()
         self.is_single = files == 1
         self._files = files
-        self.quiet = quiet
-        self._bar, self._logger, self._as_json = bar, logger, as_json
+        self._bar, self._logger, self._run = bar, logger, run
         self._failure: OSError | None = None
 
     def add(
@@ -102,7 +98,7 @@ class Batch:
                 say_error(result.error["message"] or "", result.error["rule"], result.error["hint"])
             else:
                 print_notes(notes, name=None if self.is_single else result.source)
-                if not self._as_json and (code != DONE or not self.quiet):
+                if not self._run.as_json and (code != DONE or not self._run.quiet):
                     self._print("\n".join(lines()))
         if self._bar is not None:
             self._bar.finish_file()
@@ -124,20 +120,18 @@ class Batch:
     def end(self, sum_up: Callable[[Counter[str]], str]) -> None:
         """Print the summary line for several files; raise the first error of stdout unless it is a closed pipe."""
         if not self.is_single:
-            say(sum_up(self.counts), quiet=self.quiet)
+            say(sum_up(self.counts), quiet=self._run.quiet)
         if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
             raise self._failure
 
 
 @contextmanager
-def following(
-    sources: Sequence[str], sum_up: Callable[[Counter[str]], str], *, log: str | None, quiet: bool, as_json: bool
-) -> Iterator[Batch]:
+def following(sources: Sequence[str], sum_up: Callable[[Counter[str]], str], run: RunOptions) -> Iterator[Batch]:
     """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt."""
-    if click.get_current_context().params.get("retry_failed") is None:
+    if run.retry_failed is None:
         check_patterns(sources)
-    with logging_run(log) as logger, _batch_bar(len(sources), quiet=quiet or as_json) as bar:
-        batch = Batch(len(sources), bar, logger, quiet=quiet, as_json=as_json)
+    with logging_run(run.log) as logger, _batch_bar(len(sources), quiet=run.quiet or run.as_json) as bar:
+        batch = Batch(len(sources), bar, logger, run)
         try:
             yield batch
         except KeyboardInterrupt:
@@ -167,7 +161,7 @@ def counted(*statuses: str) -> Callable[[Counter[str]], str]:
     return lambda counts: ", ".join(f"{counts[status]:,} {status}" for status in statuses)
 
 
-# Run a command on one file or many: shared code of `unpack`, `recover`, `thumbnail`, `export`, `edit`, `repack`.
+# Run a command on one file or many.
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +173,11 @@ class Verb:
     lines: Callable[[Any], Iterable[str]]  # the lines of a result for stdout
     ending: str | None  # of an output in ``--out-dir``; None if the file is changed where it is
     notes: Callable[[Any], Iterable[str]] = attrgetter("notes")
+    quiet_notes: Callable[[Any], Iterable[str]] = lambda _: ()  # those that --quiet prints, too
     code: Callable[[Any], int] = lambda _: DONE
     needs_output: bool = False  # of a single source
     has_threads: bool = False  # `call` takes ``jobs``
+    has_executor: bool = False  # `call` takes ``executor``, and uses a cluster for one file
     writes_urls: bool = True
     writes_folders: bool = False
 
@@ -206,65 +202,53 @@ def many_options(
     )
 
 
-def run_verb(
-    verb: Verb,
-    arguments: Sequence[str],
-    *,
-    out_dir: str | None = None,
-    jobs: int | None = 1,
-    dask: str | None = None,
-    no_sync: bool | None = None,
-    log: str | None,
-    retry_failed: str | None,
-    quiet: bool = False,
-    as_json: bool,
-    **options: Any,
-) -> int:
+def run_verb(verb: Verb, arguments: Sequence[str], *, no_sync: bool | None = None, **options: Any) -> int:
     """Run a command on all its sources, and return the exit code.
 
     Without ``--out-dir`` the arguments are one source and perhaps its output; a verb that changes files where they are
     takes any number of sources. ``--jobs`` is the number of sources at a time, or of the threads for a single source.
     """
-    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
-    is_many = out_dir is not None or retry_failed is not None or (verb.ending is None and len(given) > 1)
+    run = RunOptions.take_from(options)
+    given = sources_of_run(arguments, run)
+    is_many = run.out_dir is not None or run.retry_failed is not None or (verb.ending is None and len(given) > 1)
     sources, out = (given, None) if is_many else _one(verb, given)
     sum_up = counted(verb.done, "failed")
-    is_told: dict[str, Any] = {"log": log, "quiet": quiet, "as_json": as_json}
     sources = expand_patterns(sources, is_one=not is_many)
     if verb.has_threads:
-        share = 1 if (jobs or 1) > 1 else None  # of several sources at a time, each has one thread
-        options["jobs"] = share if is_many else jobs
+        share = 1 if (run.jobs or 1) > 1 else None  # of several sources at a time, each has one thread
+        options["jobs"] = share if is_many else run.jobs
     if no_sync is not None:
         options["sync"] = not no_sync
-    with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
+    with connected(run.dask) as executor, following(sources, sum_up, run) as batch:
 
         def report(result: FileResult) -> None:
-            notes = () if result.result is None or quiet else verb.notes(result.result)
+            notes = () if result.result is None or run.quiet else verb.notes(result.result)
             code = DONE if result.result is None else verb.code(result.result)
             batch.add(result, notes, lambda: verb.lines(result.result), code=code)
 
         if not is_many:
             if executor is not None:
-                options |= _inside_one_file(verb, executor)
+                _check_has_executor(verb)
+                options["executor"] = executor
             result = verb.call(sources[0], out, progress=batch.progress, **options)
             report(FileResult(sources[0], os.fspath(result.path), verb.done, result))
-            if as_json:
+            if run.as_json:
                 print_json(result.to_dict())
             return verb.code(result)
-        pairs = _pairs(verb, sources, out_dir)
+        pairs = _pairs(verb, sources, run.out_dir)
         if executor is not None:
             _check_targets(verb, [target for _, target in pairs])
         results = run_each(
             partial(_call, verb.call, options),
             pairs,
             done=verb.done,
-            jobs=jobs or 1,
+            jobs=run.jobs or 1,
             progress=batch.progress,
             on_result=report,
             executor=executor,
             again=partial(_call, verb.call, options | {"force": True}),  # replaces the output of the task's first run
         )
-    if as_json:
+    if run.as_json:
         print_json({"schema": 1, "results": [result.to_dict() for result in results]})
     codes = [verb.code(each.result) for each in results if each.result is not None]
     return batch_code(each.error for each in results) or max(codes, default=DONE)
@@ -307,11 +291,10 @@ def _check_is_no_folder(out: str) -> None:
         )
 
 
-def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
-    """Return the argument that lets `repack` use a cluster for one file; raise an error for other commands."""
-    if verb.done != "repacked":
+def _check_has_executor(verb: Verb) -> None:
+    """Raise an error if a cluster is given for one file, and the command cannot use it there."""
+    if not verb.has_executor:
         raise UsageError("--dask: expected several files with --out-dir, because each file is a task")
-    return {"executor": executor}
 
 
 def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[str, str]]:
@@ -339,3 +322,45 @@ def _check_targets(verb: Verb, targets: list[str]) -> None:
 
 def _call(call: Callable[..., Any], options: dict[str, Any], source: str, target: str, progress: Progress) -> Any:
     return call(source, target, progress=progress, **options)
+
+
+# `pack` and `import` can skip complete outputs, and have a function of their own for several sources.
+
+
+def run_resumable(
+    verb: Verb,
+    call_many: Callable[..., Any],
+    arguments: Sequence[str],
+    split: Callable[[list[str], str | None], tuple[list[str], str | None]],
+    *,
+    no_sync: bool,
+    resume: bool,
+    **options: Any,
+) -> int:
+    """Run a command on all its sources, which `split` separates from an output; return the exit code."""
+    run = RunOptions.take_from(options)
+    given = sources_of_run(arguments, run)
+    is_retry = run.retry_failed is not None
+    sources, out = (given, None) if is_retry else split(given, run.out_dir)
+    sources = expand_patterns(sources, is_one=out is not None)
+    options |= {"sync": not no_sync, "resume": resume or is_retry}
+    sum_up = counted(verb.done, "skipped", "failed")
+    with connected(run.dask) as executor, following(sources, sum_up, run) as batch:
+
+        def report(result: ImportResult | PackResult) -> None:
+            notes = verb.quiet_notes(result) if run.quiet else verb.notes(result)
+            batch.add(result, notes, lambda: verb.lines(result), code=verb.code(result))
+
+        options["progress"] = batch.progress
+        if verb.has_executor or executor is not None:
+            options["executor"] = executor
+        is_alone = len(sources) == 1 and run.out_dir is None and not is_retry
+        if is_alone and (executor is None or verb.has_executor):
+            results = (verb.call(sources[0], out, **options),)
+            report(results[0])
+        else:
+            many = call_many(sources, out_dir=run.out_dir, jobs=run.jobs, on_result=report, **options)
+            results = many.results
+    if run.as_json:
+        print_json({"schema": 2, "results": [result.to_dict() for result in results]})
+    return batch_code(result.error for result in results) or max(map(verb.code, results), default=DONE)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Executor
 from typing import Any
 
 import click
 
-from ozx.cli.arguments import expand_patterns, names_output, output_of_one, refuse_folder
-from ozx.cli.batch import counted, following
-from ozx.cli.exit_codes import DONE, WITH_LOSS, batch_code
-from ozx.cli.options import connected, dask_option, jobs_option, new_layout_options, parse_metadata, result_options
-from ozx.cli.output import format_bytes, print_json
-from ozx.cli.run_logging import log_options, sources_of_run
+from ozx.cli.arguments import names_output, output_of_one, refuse_folder
+from ozx.cli.batch import Verb, run_resumable
+from ozx.cli.exit_codes import DONE, WITH_LOSS
+from ozx.cli.options import dask_option, jobs_option, new_layout_options, parse_metadata, result_options
+from ozx.cli.output import format_bytes
+from ozx.cli.run_logging import log_options
 from ozx.errors import UsageError
 from ozx.flow.batch import hint_with_folder
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
@@ -77,19 +78,7 @@ _MIXED = 3
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @log_options(resumes=True)
 @result_options
-def command(
-    *,
-    arguments: tuple[str, ...],
-    out_dir: str | None,
-    jobs: int,
-    dask: str | None,
-    no_sync: bool,
-    log: str | None,
-    retry_failed: str | None,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> int:
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Turn TIFF files into .ozx files, with all resolution levels.
 
     IMAGE is any TIFF file: an OME-TIFF (any of its files, or the .companion.ome file), an ImageJ stack, a whole slide.
@@ -105,29 +94,11 @@ def command(
       ozx import slide.svs --series 0 --reuse-levels
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
-    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
-    sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
-    sources = expand_patterns(sources, is_one=out is not None)
-    options = {**parse_metadata(options), "sync": not no_sync}
-    options["resume"] = options["resume"] or retry_failed is not None
-    sum_up = counted("imported", "skipped", "failed")
-    is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
-    with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
+    return run_resumable(_VERB, _import_many, arguments, _split_arguments, **parse_metadata(options))
 
-        def report(imported: ImportResult) -> None:
-            notes = [f"warning: {sentence}" for sentence in imported.damage] + ([] if quiet else [*imported.notes])
-            batch.add(imported, notes, lambda: [_summary(imported)], code=_code(imported))
 
-        options["progress"] = batch.progress
-        if len(sources) == 1 and out_dir is None and retry_failed is None:
-            results: tuple[ImportResult, ...] = (import_tiff(sources[0], out, **options, executor=executor),)
-            report(results[0])
-        else:
-            options |= {"jobs": jobs, "on_result": report, "file_executor": executor}
-            results = import_tiffs(sources, out_dir=out_dir, **options).results
-    if as_json:
-        print_json(ImportManyResult(results).to_dict())
-    return batch_code(one.error for one in results) or max(map(_code, results), default=DONE)
+def _import_many(sources: list[str], *, executor: Executor | None, **options: Any) -> ImportManyResult:
+    return import_tiffs(sources, file_executor=executor, **options)
 
 
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
@@ -190,10 +161,21 @@ def _code(imported: ImportResult) -> int:
     return WITH_LOSS if imported.damage else DONE
 
 
-def _summary(imported: ImportResult) -> str:
+def _warnings(imported: ImportResult) -> list[str]:
+    return [f"warning: {sentence}" for sentence in imported.damage]
+
+
+def _notes(imported: ImportResult) -> list[str]:
+    return [*_warnings(imported), *imported.notes]
+
+
+def _lines(imported: ImportResult) -> list[str]:
     if imported.part_of is not None:
-        return f"{imported.source}  part of the image of {imported.part_of}, {imported.path}"
+        return [f"{imported.source}  part of the image of {imported.part_of}, {imported.path}"]
     parts = [f"{imported.images:,} {'image' if imported.images == 1 else 'images'}", f"{imported.entries:,} entries"]
     parts.append(format_bytes(imported.bytes))
     parts += ["complete already"] if imported.status == "skipped" else []
-    return f"{imported.path}  {', '.join(parts)}"
+    return [f"{imported.path}  {', '.join(parts)}"]
+
+
+_VERB = Verb("imported", import_tiff, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import click
 
@@ -29,6 +30,24 @@ def together(*options: _Options) -> _Options:
         return command
 
     return decorate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options about the files of one run, and about what it prints; a command has most of them."""
+
+    out_dir: str | None = None
+    jobs: int | None = 1
+    dask: str | None = None
+    log: str | None = None
+    retry_failed: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+    @classmethod
+    def take_from(cls, options: dict[str, Any]) -> Self:
+        """Take these options out of all options of a command."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
 
 
 # Options for opening URLs: credentials and endpoints.

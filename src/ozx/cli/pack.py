@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from ozx.cli.arguments import expand_patterns, is_zarr, names_output, output_of_one, refuse_folder
-from ozx.cli.batch import Batch, counted, following
-from ozx.cli.exit_codes import DONE, WITH_LOSS, batch_code
-from ozx.cli.options import connected, dask_option, encoding_options, jobs_option, result_options, version_options
-from ozx.cli.output import format_bytes, print_json
-from ozx.cli.run_logging import log_options, sources_of_run
+from ozx.cli.arguments import is_zarr, names_output, output_of_one, refuse_folder
+from ozx.cli.batch import Verb, run_resumable
+from ozx.cli.exit_codes import DONE, WITH_LOSS
+from ozx.cli.options import dask_option, encoding_options, jobs_option, result_options, version_options
+from ozx.cli.output import format_bytes
+from ozx.cli.run_logging import log_options
 from ozx.errors import UsageError
 from ozx.operations.pack import pack, pack_many
-from ozx.operations.pack_one import PackManyResult, PackResult
+from ozx.operations.pack_one import PackResult
 
 _ENDINGS = (".ozx", ".zip")
 
@@ -48,20 +48,7 @@ _ENDINGS = (".ozx", ".zip")
 @dask_option
 @log_options(resumes=True)
 @result_options
-def command(
-    *,
-    arguments: tuple[str, ...],
-    out_dir: str | None,
-    jobs: int,
-    remove_source: bool,
-    no_sync: bool,
-    dask: str | None,
-    log: str | None,
-    retry_failed: str | None,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> int:
+def command(*, arguments: tuple[str, ...], remove_source: bool, **options: Any) -> int:
     """Turn OME-Zarr directories into .ozx files.
 
     SOURCE is a directory with a zarr.json; cells.ome.zarr becomes cells.ozx beside it. The second of two arguments
@@ -78,35 +65,8 @@ def command(
       ozx pack plate.ome.zarr --shards auto
       ozx pack *.ome.zarr --out-dir packed --jobs 2 --resume
     """
-    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
-    sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
-    sources = expand_patterns(sources, is_one=out is not None)
-    options |= {"remove_source": remove_source, "sync": not no_sync}
-    options["resume"] = options["resume"] or retry_failed is not None
-    sum_up = counted("packed", "skipped", "failed")
-    is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
-    with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
-
-        def code_of_one(packed: PackResult) -> int:
-            return WITH_LOSS if remove_source and not packed.source_removed else DONE
-
-        def report(packed: PackResult) -> None:
-            batch.add(
-                packed,
-                list(_notes(packed, batch, is_removing=remove_source)),
-                lambda: [_summary(packed)],
-                code=code_of_one(packed),
-            )
-
-        if len(sources) == 1 and out_dir is None and retry_failed is None and executor is None:
-            results: tuple[PackResult, ...] = (pack(sources[0], out, **options, progress=batch.progress),)
-            report(results[0])
-        else:
-            options |= {"jobs": jobs, "progress": batch.progress, "on_result": report, "executor": executor}
-            results = pack_many(sources, out_dir=out_dir, **options).results
-    if as_json:
-        print_json(PackManyResult(results).to_dict())
-    return batch_code(packed.error for packed in results) or max(map(code_of_one, results), default=DONE)
+    verb = replace(_VERB, quiet_notes=_notes_of_removal, code=_code_of_removal) if remove_source else _VERB
+    return run_resumable(verb, pack_many, arguments, _split_arguments, remove_source=remove_source, **options)
 
 
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
@@ -124,18 +84,30 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
     return arguments, None
 
 
-def _notes(packed: PackResult, batch: Batch, *, is_removing: bool) -> Iterator[str]:
-    """Yield the notes to print; with --quiet, only notes about a source that could not be removed."""
-    if not batch.quiet or is_removing:
-        yield from (f"left out: {key}{' (empty)' if key.endswith('/') else ''}" for key in packed.left_out)
-    if not batch.quiet or (is_removing and not packed.source_removed):
-        yield from packed.notes
+def _code_of_removal(packed: PackResult) -> int:
+    return DONE if packed.source_removed else WITH_LOSS
 
 
-def _summary(packed: PackResult) -> str:
+def _notes_of_removal(packed: PackResult) -> list[str]:
+    """Return the notes that matter for a source that was to be removed: what is lost, and why it is still there."""
+    return _left_out(packed) if packed.source_removed else _notes(packed)
+
+
+def _notes(packed: PackResult) -> list[str]:
+    return [*_left_out(packed), *packed.notes]
+
+
+def _left_out(packed: PackResult) -> list[str]:
+    return [f"left out: {key}{' (empty)' if key.endswith('/') else ''}" for key in packed.left_out]
+
+
+def _lines(packed: PackResult) -> list[str]:
     extras = [f"{packed.entries:,} entries", format_bytes(packed.bytes)]
     extras += ["complete already"] if packed.status == "skipped" else []
     extras += ["verified"] if packed.verified else []
     extras += ["source removed"] if packed.source_removed else []
     extras += [f"sha256 {packed.sha256}"] if packed.sha256 else []
-    return f"{packed.path}  {', '.join(extras)}"
+    return [f"{packed.path}  {', '.join(extras)}"]
+
+
+_VERB = Verb("packed", pack, _lines, ".ozx", _notes)

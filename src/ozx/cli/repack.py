@@ -81,4 +81,14 @@ def _lines(result: RepackResult) -> list[str]:
     return [f"{result.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb("repacked", repack, _lines, ".ozx", _notes, needs_output=True, has_threads=True, writes_folders=True)
+_VERB = Verb(
+    "repacked",
+    repack,
+    _lines,
+    ".ozx",
+    _notes,
+    needs_output=True,
+    writes_folders=True,
+    has_threads=True,
+    has_executor=True,
+)

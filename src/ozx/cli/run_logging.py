@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 import ozx
-from ozx.cli.options import together
+from ozx.cli.options import RunOptions, together
 from ozx.cli.output import say
 from ozx.errors import UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
@@ -80,23 +80,25 @@ def logging_run(path: str | None) -> Iterator[RunLogger | None]:
         yield RunLogger(log)
 
 
-def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_dir: str | None = None) -> list[str]:
+def sources_of_run(arguments: Sequence[str], run: RunOptions) -> list[str]:
     """Return the sources of a command: its arguments, or the failed sources of a log."""
     context = click.get_current_context()
-    if retry_failed is None:
+    if run.retry_failed is None:
         if not arguments:
             raise click.UsageError(f"Missing argument '{context.command.collect_usage_pieces(context)[-1]}'.", context)
         return list(arguments)
     if arguments:
         raise UsageError("expected either sources or --retry-failed; got both", hint="Give only one of them.")
-    lines = failed_lines(read_log(retry_failed), context.info_name or "")
+    lines = failed_lines(read_log(run.retry_failed), context.info_name or "")
     if not lines:
-        told = f"note: {retry_failed} lists no failed source; repeat the command for sources that are not in this log"
-        say(told, quiet=bool(context.params.get("quiet")))
+        told = (
+            f"note: {run.retry_failed} lists no failed source; repeat the command for sources that are not in this log"
+        )
+        say(told, quiet=run.quiet)
     for line in lines:
         folder = None if line.output is None else os.path.dirname(line.output)
         beside = os.path.dirname(line.source)
-        if folder is not None and "out_dir" in context.params and out_dir is None and folder != beside:
+        if folder is not None and "out_dir" in context.params and run.out_dir is None and folder != beside:
             raise UsageError(
                 f"according to the log, {line.source} becomes {line.output}, which is not in {beside}",
                 hint=f"Give --out-dir {folder}, or another folder.",

@@ -15,7 +15,7 @@ from ozx.atomic.new_file import replacing_file
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import following
 from ozx.cli.exit_codes import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
-from ozx.cli.options import access_options, connected, dask_option
+from ozx.cli.options import RunOptions, access_options, connected, dask_option
 from ozx.cli.output import one_line, print_json, say
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError, shortened
@@ -195,19 +195,14 @@ def command(
     *,
     paths: tuple[str, ...],
     level: Level,
-    as_json: bool,
     report: str | None,
-    quiet: bool,
     strict: bool,
     profile: str,
     revision: str,
     no_second_opinion: bool,
     schemas: tuple[str, ...],
-    jobs: int,
-    dask: str | None,
-    log: str | None,
-    retry_failed: str | None,
     as_verdict: bool,
+    **options: Any,
 ) -> int:
     """Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.
 
@@ -230,17 +225,17 @@ def command(
     if as_verdict:
         return _print_verdict(paths, strict=strict)
     page = None if report is None else given_output(report)
-    asked = sources_of_run(paths, retry_failed)
-    options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
-    options["second_opinion"] = not no_second_opinion
+    run = RunOptions.take_from(options)
+    asked = sources_of_run(paths, run)
+    options = {"level": level, "profile": profile, "revision": revision, "second_opinion": not no_second_opinion}
     reports: dict[int, Report] = {}
     found: dict[int, Outcome] = {}
     codes = {DONE}
-    is_told: Any = {"log": log, "quiet": quiet or as_json, "as_json": as_json}
-    with connected(dask) as executor, following(asked, lambda counts: _sum_up(reports, counts), **is_told) as batch:
+    told = replace(run, quiet=run.quiet or run.as_json)
+    with connected(run.dask) as executor, following(asked, lambda counts: _sum_up(reports, counts), told) as batch:
         # Only chunks take long enough for a progress bar.
         progress = batch.progress if level == "data" else NO_PROGRESS
-        options |= {"jobs": jobs, "schemas": _to_schemas(schemas), "progress": progress, "executor": executor}
+        options |= {"jobs": run.jobs, "schemas": _to_schemas(schemas), "progress": progress, "executor": executor}
         answers = validate_many(asked, **options)
         for number, answer in answers:
             checked, found[number] = _checked(asked[number], answer), answer
@@ -250,16 +245,16 @@ def command(
                 continue
             warned = WITH_LOSS if strict and answer.count("warning") else DONE
             code = warned if answer.valid else WRONG_FILE
-            batch.add(checked, (), partial(report_lines, answer, with_notes=not quiet), code=code)
+            batch.add(checked, (), partial(report_lines, answer, with_notes=not run.quiet), code=code)
             reports[number] = answer
             codes.add(code)
     if page is not None:
         in_order = sorted(found.items(), key=lambda item: item[0])
         _write_page(page, [(asked[number], answer) for number, answer in in_order])
-    if as_json:
+    if run.as_json:
         print_json({"schema": 2, "files": [report.to_dict() for _, report in sorted(reports.items())]})
     elif any(report.findings for report in reports.values()):
-        say("to explain a finding: ozx rules ID", quiet=quiet)
+        say("to explain a finding: ozx rules ID", quiet=run.quiet)
     return next(code for code in (FAULT, WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.opening import open_remote
@@ -24,7 +23,7 @@ from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.edit.image import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan
 from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import is_metadata_key
 
 
@@ -52,7 +51,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class EditResult:
+class EditResult(JsonResult):
     """The changes of an edit, made or only planned.
 
     Attributes
@@ -77,10 +76,6 @@ class EditResult:
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
     transfer: Transfer | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx edit --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

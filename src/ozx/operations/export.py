@@ -12,7 +12,7 @@ from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult, plain_json
 from ozx.hierarchy.subset.region import parse_levels
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import checked_jobs, processors
@@ -66,7 +66,7 @@ class ExportedImageResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportResult:
+class ExportResult(JsonResult):
     """The result of an export.
 
     Attributes
@@ -101,10 +101,6 @@ class ExportResult:
     images: tuple[ExportedImageResult, ...]
     image_count: int
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx export --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.subset import Extractor, SubsetPlan
@@ -18,7 +17,7 @@ from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import check_output, new_output
 from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ExtractedImage
 from ozx.hierarchy.subset.region import Selection, parse_channels, parse_levels, parse_region
@@ -33,7 +32,7 @@ _DESCRIBED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractResult:
+class ExtractResult(JsonResult):
     """The result of an extraction.
 
     Attributes
@@ -71,10 +70,6 @@ class ExtractResult:
     requests: int | None = None
     bytes_read: int | None = None
     dry_run: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx extract --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

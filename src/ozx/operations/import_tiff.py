@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from inspect import signature
 from typing import Any, Literal
 
 from ozx.errors import OzxError, UsageError, resource_errors
@@ -22,6 +21,7 @@ from ozx.flow.sources.location import Location, StrPath, check_is_list, given_ou
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
@@ -86,7 +86,7 @@ class ImportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportManyResult:
+class ImportManyResult(JsonResult):
     """The results for several TIFF files; true unless one failed.
 
     Attributes
@@ -100,9 +100,35 @@ class ImportManyResult:
     def __bool__(self) -> bool:
         return all(self.results)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx import --json`` as a dictionary."""
-        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The options of `import_tiff`, with the same names and defaults."""
+
+    axes: str | Sequence[str] | None = None
+    keep_singletons: bool = False
+    series: int | None = None
+    pixel_size: PixelSize | None = None
+    unit: str | Mapping[str, str] | None = None
+    channel_names: Sequence[str | None] | None = None
+    colors: Sequence[str | None] | None = None
+    name: str | None = None
+    ome_xml: str = "keep"
+    labels: bool = False
+    reuse_levels: bool = False
+    method: str | None = None
+    downsample: str | Sequence[str] | None = None
+    chunks: str | Mapping[str, int] | None = None
+    shards: str | Mapping[str, int] = "auto"
+    codec: str | None = None
+    chunk_checksums: str | None = None
+    ome_version: str = "0.5"
+    on_error: str = "fail"
+    thumbnail: bool = False
+    force: bool = False
+    resume: bool = False
+    sync: bool = True
+    executor: Executor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +240,37 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    asked = dict(locals())  # at the start, while the arguments are the only locals; `_DEFAULTS` has the same names
+    options = _Options(
+        axes=axes,
+        keep_singletons=keep_singletons,
+        series=series,
+        pixel_size=pixel_size,
+        unit=unit,
+        channel_names=channel_names,
+        colors=colors,
+        name=name,
+        ome_xml=ome_xml,
+        labels=labels,
+        reuse_levels=reuse_levels,
+        method=method,
+        downsample=downsample,
+        chunks=chunks,
+        shards=shards,
+        codec=codec,
+        chunk_checksums=chunk_checksums,
+        ome_version=ome_version,
+        on_error=on_error,
+        thumbnail=thumbnail,
+        force=force,
+        resume=resume,
+        sync=sync,
+        executor=executor,
+    )
     target = None if out is None else given_output(out, remote=True)
     check_name(target or "", "an .ozx file")
-    order = _parse({name: asked[name] for name in _DEFAULTS})
+    order = _parse(options)
     path = given_source(source)
     return _import_one(path, target or given_output(_default_output(path)), order, progress, Claims())
-
-
-_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in signature(import_tiff).parameters.items()
-    if parameter.kind is parameter.KEYWORD_ONLY and name != "progress"
-}
 
 
 @resource_errors()
@@ -286,10 +330,10 @@ def import_tiffs(
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
-    if unknown := sorted(options.keys() - _DEFAULTS.keys()):
+    if unknown := sorted(options.keys() - {field.name for field in fields(_Options)}):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
     check_is_list(sources, "ozx.import_tiff")
-    parsed = _parse(_DEFAULTS | options)
+    parsed = _parse(_Options(**options))
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     paths = [given_source(source) for source in sources]
     targets = [given_output(_default_output(path, folder), remote=True) for path in paths]
@@ -342,32 +386,37 @@ def _import_task(
     return replace(result, status="imported")
 
 
-def _parse(asked: dict[str, Any]) -> _Order:
+def _parse(asked: _Options) -> _Order:
     """Return the options of `import_tiff` after validation; raise `UsageError` if one is invalid."""
-    axes, labels = asked["axes"], asked["labels"]
-    for name, allowed in (("on_error", ("fail", "fill")), ("ome_xml", ("keep", "drop"))):
-        if asked[name] not in allowed:
-            raise UsageError(f"expected {' or '.join(allowed)} as {name}; got {asked[name]!r}")
-    edits = {name: asked[name] for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
-    layout = (asked[name] for name in ("shards", "chunks", "codec"))
+    for name, value, allowed in (
+        ("on_error", asked.on_error, ("fail", "fill")),
+        ("ome_xml", asked.ome_xml, ("keep", "drop")),
+    ):
+        if value not in allowed:
+            raise UsageError(f"expected {' or '.join(allowed)} as {name}; got {value!r}")
+    edits = {name: getattr(asked, name) for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
     return _Order(
         TiffOptions(
-            None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes)),
-            asked["keep_singletons"],
-            asked["on_error"],
-            asked["series"],
-            with_levels=asked["reuse_levels"],
+            None if asked.axes is None else parse_axes("".join(asked.axes)),
+            asked.keep_singletons,
+            "fill" if asked.on_error == "fill" else "fail",
+            asked.series,
+            with_levels=asked.reuse_levels,
         ),
         HierarchyOptions(
-            is_alone=asked["series"] is not None,
+            is_alone=asked.series is not None,
             edits=parse_edits(**edits) if any(value is not None for value in edits.values()) else None,
-            keep_ome_xml=asked["ome_xml"] == "keep",
-            pyramid=PyramidChoice.parse(asked["method"] or ("nearest" if labels else "mean"), asked["downsample"]),
-            is_label=labels,
-            version=checked_version(asked["ome_version"]),
+            keep_ome_xml=asked.ome_xml == "keep",
+            pyramid=PyramidChoice.parse(asked.method or ("nearest" if asked.labels else "mean"), asked.downsample),
+            is_label=asked.labels,
+            version=checked_version(asked.ome_version),
         ),
-        LayoutChoice.parse(*layout, chunk_checksums=asked["chunk_checksums"]),
-        **{name: asked[name] for name in ("thumbnail", "force", "resume", "sync", "executor")},
+        LayoutChoice.parse(asked.shards, asked.chunks, asked.codec, chunk_checksums=asked.chunk_checksums),
+        thumbnail=asked.thumbnail,
+        force=asked.force,
+        resume=asked.resume,
+        sync=asked.sync,
+        executor=asked.executor,
     )
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError, resource_errors
@@ -24,7 +23,7 @@ from ozx.hierarchy.images import (
     label_paths,
     plate_wells,
 )
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.nodes import Node, NodeCollector, ome_at
 from ozx.hierarchy.ome.model import Collection, Scene
 from ozx.hierarchy.ome.versions import describe_draft, is_known
@@ -100,7 +99,7 @@ class PlateSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(JsonResult):
     """The result of `inspect`; ``ozx info --json`` prints its `to_dict()`.
 
     Attributes
@@ -161,10 +160,6 @@ class Inspection:
     collection: Collection | None
     nodes: tuple[NodeSummary, ...]
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx info --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -115,7 +115,22 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    options = _options(locals())  # at the start, while the arguments are the only locals
+    options = PackOptions(
+        force=force,
+        verify=verify or remove_source,
+        remove_source=remove_source,
+        drop_attributes=drop_attributes,
+        checksum=checksum,
+        resume=resume,
+        thumbnail=thumbnail,
+        manifest=manifest,
+        sync=sync,
+        shards=shards,
+        chunks=chunks,
+        codec=codec,
+        chunk_checksums=chunk_checksums,
+        version=VersionChoice(ome_version, drop_transformations),
+    )
     target = None if out is None else given_output(out, remote=True)
     check_name(target or "", "an .ozx file")
     root = _root(source)
@@ -158,9 +173,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         itself names its file.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, drop_attributes, checksum, resume, progress
-        As for `pack`.
-    thumbnail, manifest, sync
+    force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, sync, progress
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
@@ -193,7 +206,22 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     >>> pack_many([("cells.ome.zarr", "first.ozx"), ("cells.ome.zarr/labels", "second.ozx")]).results[0].path
     'first.ozx'
     """
-    options = _options(locals())  # at the start, while the arguments are the only locals
+    options = PackOptions(
+        force=force,
+        verify=verify or remove_source,
+        remove_source=remove_source,
+        drop_attributes=drop_attributes,
+        checksum=checksum,
+        resume=resume,
+        thumbnail=thumbnail,
+        manifest=manifest,
+        sync=sync,
+        shards=shards,
+        chunks=chunks,
+        codec=codec,
+        chunk_checksums=chunk_checksums,
+        version=VersionChoice(ome_version, drop_transformations),
+    )
     check_is_list(sources, "ozx.pack")
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     roots, targets = [], []
@@ -217,14 +245,6 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
     source = printable_location(root)
     return PackResult(source, target, "failed", error=describe_failure_of(source, target, error, can_resume=True))
-
-
-def _options(arguments: Mapping[str, Any]) -> PackOptions:
-    """Return the options among the arguments of `pack` or `pack_many`."""
-    names = [option.name for option in fields(PackOptions)]
-    options = {name: arguments[name] for name in names if name in arguments}
-    options["verify"] = arguments["verify"] or arguments["remove_source"]
-    return PackOptions(**options, version=VersionChoice(arguments["ome_version"], arguments["drop_transformations"]))
 
 
 def _pack_again(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:

@@ -24,6 +24,7 @@ from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.marks import modified
 from ozx.progress import Progress, begin_phase, needs_total
@@ -100,7 +101,7 @@ class PackResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PackManyResult:
+class PackManyResult(JsonResult):
     """The results of packing several sources; true unless one failed.
 
     Attributes
@@ -113,10 +114,6 @@ class PackManyResult:
 
     def __bool__(self) -> bool:
         return all(self.results)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx pack --json`` as a dictionary."""
-        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from ozx.flow.sinks.target import check_name, check_outside, check_place, name_n
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import working
@@ -60,7 +60,7 @@ class ArrayReport:
 
 
 @dataclass(frozen=True, slots=True)
-class RepackResult:
+class RepackResult(JsonResult):
     """The result of a repack.
 
     Attributes
@@ -96,10 +96,6 @@ class RepackResult:
     repaired: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     verified: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx repack --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

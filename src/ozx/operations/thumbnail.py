@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, write_small
 from ozx.flow.sources.location import StrPath, given_output, given_path, parse_location, printable_location
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.marks import mark_of
 
 # The thumbnail cache of desktops (freedesktop.org, Thumbnail Managing Standard 0.9.0).
@@ -66,7 +66,7 @@ _PNG, _JPEG = (".png",), (".jpg", ".jpeg")
 
 
 @dataclass(frozen=True, slots=True)
-class ThumbnailResult:
+class ThumbnailResult(JsonResult):
     """The written thumbnail: its path, its size, and the image that it shows.
 
     Attributes
@@ -90,10 +90,6 @@ class ThumbnailResult:
     image: str
     level: str
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx thumbnail --json`` as a dictionary."""
-        return {"schema": 2, **asdict(self), "notes": list(self.notes)}
 
 
 @resource_errors()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 import numpy as np
@@ -28,12 +27,13 @@ from ozx.flow.sources.location import Location, StrPath, given_output, parse_loc
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 
 @dataclass(frozen=True, slots=True)
-class UnpackResult:
+class UnpackResult(JsonResult):
     """The result of unpacking one file.
 
     Attributes
@@ -51,10 +51,6 @@ class UnpackResult:
     entries: int
     bytes: int
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx unpack --json`` as a dictionary."""
-        return {"schema": 2, **asdict(self), "notes": list(self.notes)}
 
 
 @resource_errors()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.output import spooled_output
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.hierarchy.ome.conversion import checked_version
@@ -33,7 +33,7 @@ from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 
 @dataclass(frozen=True, slots=True)
-class WriteImageResult:
+class WriteImageResult(JsonResult):
     """The file that `write_image` wrote.
 
     Attributes
@@ -47,10 +47,6 @@ class WriteImageResult:
     path: str
     entries: int
     bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dictionary of JSON values."""
-        return {"schema": 2, **asdict(self)}
 
 
 @resource_errors()

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.launching import find_background_viewer, find_converter, find_ozx, parse_viewer
@@ -15,7 +14,7 @@ from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Action, DesktopChanges, Own, Step
 from ozx.errors import UsageError, resource_errors
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult
 
 _Command = tuple[str, ...]
 
@@ -64,7 +63,7 @@ def _this_desktop() -> _Desktop:
 
 
 @dataclass(frozen=True, slots=True)
-class Association:
+class Association(JsonResult):
     """The changes to the desktop, made or only planned.
 
     Attributes
@@ -86,10 +85,7 @@ class Association:
     written: bool
     actions: tuple[Action, ...]
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx associate --json`` as a dictionary."""
-        return {"schema": 3, **plain_json(self)}
+    _SCHEMA = 3
 
 
 @resource_errors()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.json.reading import JsonResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Opener:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(JsonResult):
     """The program that currently opens ``.ozx`` files, and related settings.
 
     Attributes
@@ -44,10 +43,7 @@ class Status:
     converts_with: Opener | None
     associated: bool
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx associate --status --json`` as a dictionary."""
-        return {"schema": 3, **plain_json(self)}
+    _SCHEMA = 3
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
@@ -240,6 +240,17 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain_json(item) for name, item in value.items()}
     return [plain_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+class JsonResult:
+    """Base of the dataclasses that verbs return: their fields are the JSON output of the command."""
+
+    __slots__ = ()
+    _SCHEMA: ClassVar[int] = 2  # the number of the schema of this output
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ``--json`` output of the command as a dictionary."""
+        return {"schema": self._SCHEMA, **plain_json(self)}
 
 
 def as_object(value: Any) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""Each option of a command is the argument of its function, with the same default."""
+
+import dataclasses
+import inspect
+
+import click
+import pytest
+
+import ozx
+from ozx.cli.app import load_command
+from ozx.operations import import_tiff
+
+#: Commands whose function has another name than the command.
+FUNCTIONS = {"import": ozx.import_tiff}
+VERBS = ["pack", "unpack", "import", "repack", "extract", "export", "edit", "recover", "thumbnail"]
+#: Options about the run, about many files and about what is printed; a command passes them on by other ways.
+OF_THE_COMMAND = {"as_json", "quiet", "out_dir", "jobs", "dask", "log", "retry_failed", "yes"}
+#: Options that the command line collects in another form than Python.
+COLLECTED = {"regions": "region", "channel_lists": "channels", "no_sync": "sync"}
+
+
+def options_of(command):
+    """Return the options of a command with the values that they have if they are not given."""
+    names = {each.name for each in command.params if isinstance(each, click.Option)} - OF_THE_COMMAND
+    values = command.make_context(command.name, [], resilient_parsing=True).params
+    return {name: value for name, value in values.items() if name in names}
+
+
+def keywords_of(function):
+    """Return the keyword-only arguments of a function with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_options_are_the_arguments_of_the_function(verb):
+    command, keywords = load_command(verb), keywords_of(FUNCTIONS.get(verb) or getattr(ozx, verb))
+    for name, default in options_of(command).items():
+        assert COLLECTED.get(name, name) in keywords
+        if name not in COLLECTED:
+            assert default == keywords[name]
+
+
+def test_options_of_an_import_are_its_arguments():
+    keywords = keywords_of(ozx.import_tiff)
+    keywords.pop("progress")
+    fields = dataclasses.fields(import_tiff._Options)
+    assert {each.name: each.default for each in fields} == keywords
