@@ -18,7 +18,7 @@ from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, output_exists, spooled_output
 from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
-from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
+from ozx.flow.sources.location import Place, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
@@ -294,7 +294,7 @@ def import_tiffs(
     paths = [given_source(source) for source in sources]
     targets = [given_output(_default_output(path, folder), remote=True) for path in paths]
     check_distinct(paths, targets, verb="Import")
-    if folder is not None and not Location(folder).is_remote:
+    if folder is not None and not Place(folder).is_remote:
         os.makedirs(folder, exist_ok=True)
     claims = Claims(paths, parsed.tiff)
     pairs = list(zip(paths, targets, strict=True))

@@ -21,7 +21,7 @@ from ozx.flow.sinks.target import check_place, entry_notes, name_notes, spelling
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
-from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sources.location import Place, printable_location
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.hierarchy.keys import ROOT_METADATA
@@ -169,7 +169,7 @@ class _Packing:
 
         They are compared if this is requested, or if the source is newer than the archive.
         """
-        if self.options.verify or Location(archive).is_remote or not isinstance(self.source, DirectorySource):
+        if self.options.verify or Place(archive).is_remote or not isinstance(self.source, DirectorySource):
             return self.options.verify
         listing, written = self.source.listing, modified(archive)
         return any(modified(listing.path(key)) > written for key in listing.iter_keys())
@@ -183,7 +183,7 @@ class _Packing:
 
 def pack_one(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
     """Pack one source; see `ozx.operations.pack.pack`."""
-    location = Location(root)
+    location = Place(root)
     if location.is_remote and not os.path.lexists(root):
         return _pack_remote(root, target, options, progress)
     if not options.remove_source:
@@ -200,7 +200,7 @@ def _pack_directory(root: str, target: str, options: PackOptions, progress: Prog
     """Pack a local directory."""
     check_is_directory(root)
     check_place(root, target)
-    is_uploaded = Location(target).is_remote
+    is_uploaded = Place(target).is_remote
     if is_uploaded and options.remove_source:
         raise UsageError(
             "a source is not removed after an upload",
@@ -317,7 +317,7 @@ def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bo
     The file is synced first.
     """
     options = run.options
-    if options.sync and not Location(target).is_remote:
+    if options.sync and not Place(target).is_remote:
         sync_file(target)  # a run with --no-sync may have written it; only synced pages can be read from the disk
     if with_values:
         from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)

@@ -19,7 +19,7 @@ from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
 from ozx.flow.sinks.output import opened_output, output_exists
 from ozx.flow.sinks.verification import hash_values
-from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
@@ -84,14 +84,14 @@ def _checked(path: StrPath) -> str:
 
 def _beside(path: str, ending: str) -> str:
     """Return `path` with `ending` appended; the query of a URL, such as a signature, stays at the end."""
-    if not Location(path).is_remote:
+    if not Place(path).is_remote:
         return path + ending
     parts = split_url(path)
     return parts._replace(path=parts.path + ending).geturl()
 
 
 def _exists(path: str) -> bool:
-    if not Location(path).is_remote:
+    if not Place(path).is_remote:
         return os.path.exists(path)
     try:
         with opened_output(path) as source:
@@ -180,7 +180,7 @@ def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRES
 def verify_log(log: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
     """Compare the files that the runs of a log have written with the lengths and digests in the log."""
     lines = {line.output: line for line in written_lines(read_log(log)) if line.output is not None}
-    local = {path for path in lines if not Location(path).is_remote}
+    local = {path for path in lines if not Place(path).is_remote}
     lost = sorted(path for path in local if not os.path.lexists(path))
     folders = {os.path.dirname(path) for path in local if _is_archive(path)}
     beside = {os.path.join(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
@@ -197,7 +197,7 @@ def _compare_output(path: str, line: LogLine, *, progress: Progress) -> None:
     """Compare an output with its line in the log, and with the manifest and the checksum beside it."""
     if os.path.isdir(path):
         return  # the log has no digest of a directory
-    if not Location(path).is_remote and line.bytes is not None and os.path.getsize(path) != line.bytes:
+    if not Place(path).is_remote and line.bytes is not None and os.path.getsize(path) != line.bytes:
         raise FormatError(f"expected {line.bytes:,} bytes, as in the log; it has {os.path.getsize(path):,}", path=path)
     manifest = path + MANIFEST_ENDING
     for file, expected in ((path, line.sha256), (manifest, line.manifest_sha256)):

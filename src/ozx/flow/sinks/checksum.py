@@ -9,12 +9,12 @@ from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks.output import opened_output, write_small
-from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sources.location import Place, printable_location
 
 
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file or object in hexadecimal; an object is downloaded for this."""
-    if not Location(path).is_remote:
+    if not Place(path).is_remote:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     digest = hashlib.sha256()

@@ -17,7 +17,7 @@ from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
 from ozx.flow.sinks.output import opened_output
 from ozx.flow.sources.archive import iter_entries
-from ozx.flow.sources.location import Location
+from ozx.flow.sources.location import Place
 from ozx.marks import modified
 from ozx.progress import Progress
 from ozx.threads import Workers
@@ -66,7 +66,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
 
     The plan is executed a second time, so that every value is compared with its source.
     """
-    if not Location(archive).is_remote:
+    if not Place(archive).is_remote:
         descriptor = open_for_reading(archive)
         try:
             forget_cache(descriptor)
