@@ -10,10 +10,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
@@ -131,7 +129,7 @@ def unpack(
         )
     if node:
         open_view(path)  # if there is no such node, the error names the existing nodes
-    source = open_remote(archive) if location.is_remote else FileSource(archive)
+    source = location.open()
     reader = ArchiveReader(source)
     source.size()
     is_remote = Place(target).is_remote

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
-from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import absolute_path, check_target
@@ -104,7 +103,7 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
 @contextmanager
 def opened_output(target: str) -> Iterator[FileSource | RemoteSource]:
     """Yield a complete file or object, opened for reading."""
-    source = open_remote(target) if Place(target).is_remote else FileSource(target)
+    source = Place(target).open()
     try:
         yield source
     finally:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
+from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.urls import upload_hint
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.source import RemoteSource
 
 #: A path argument.
 StrPath = str | os.PathLike[str]
@@ -41,6 +47,10 @@ class Place:
     def is_remote(self) -> bool:
         """Whether `path` is a URL."""
         return _URL.match(self.path) is not None
+
+    def open(self) -> FileSource | RemoteSource:
+        """Return the bytes of the file or object; neither is opened before the first read."""
+        return open_remote(self.path) if self.is_remote else FileSource(self.path)
 
     def is_directory_url(self) -> bool:
         """Return whether `path` is the URL of a directory.
