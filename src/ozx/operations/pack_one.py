@@ -16,7 +16,7 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import as_absolute, check_output, new_output, output_exists
+from ozx.flow.sinks.output import check_output, new_output
 from ozx.flow.sinks.target import check_place, entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
@@ -242,11 +242,11 @@ def _pack_beside_others(
     result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress
 ) -> PackResult:
     """Pack a source; with `resume`, accept a file that another run has made from the source meanwhile."""
-    was_there = options.resume and output_exists(result.path)
+    was_there = options.resume and Place(result.path).exists()
     try:
         return _pack_listed(result, source, options, progress)
     except UsageError:
-        if was_there or options.force or not options.resume or not output_exists(result.path):
+        if was_there or options.force or not options.resume or not Place(result.path).exists():
             raise
     return _pack_listed(result, source, options, progress)
 
@@ -255,7 +255,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
     listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # The existing file may have checksums behind its chunks; then it is compared with a plan that adds checksums.
-    is_compared = options.resume and output_exists(result.path)
+    is_compared = options.resume and Place(result.path).exists()
     with working() as workers:
         run = _Packing(source, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
@@ -286,7 +286,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
         result = replace(result, notes=(*result.notes, *notes))
         for picture in pictures:
             plan.add(picture)
-    if options.resume and output_exists(target):
+    if options.resume and Place(target).exists():
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
         complete = find_same_entries(target, plan, variants, run.workers)
@@ -330,7 +330,7 @@ def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bo
             progress.stop()
             return error.found
         progress.stop()
-    if options.force and options.checksum and output_exists(target + CHECKSUM_ENDING):
+    if options.force and options.checksum and Place(target + CHECKSUM_ENDING).exists():
         is_same = sha256_of(target) == read_checksum_file(target + CHECKSUM_ENDING)
         return None if is_same else f"{target}{CHECKSUM_ENDING} has another SHA-256"
     return None
@@ -339,12 +339,12 @@ def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bo
 def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     """Write the checksum and the manifest of the existing file if an interrupted run omitted them."""
     options, digest = run.options, None
-    if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
+    if options.checksum and Place(result.path + CHECKSUM_ENDING).exists():
         digest = check_checksum_file(result.path)
     elif options.checksum:
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
-    if options.manifest and not output_exists(result.path + MANIFEST_ENDING):
+    if options.manifest and not Place(result.path + MANIFEST_ENDING).exists():
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
         manifest = manifest_of_archive(result.path, result.source)
@@ -368,7 +368,7 @@ def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
         if options.checksum:
             digest = sha256_of(path)
 
-    place = as_absolute(result.path)
+    place = Place(result.path).absolute()
     is_checked = options.verify or options.checksum is not None
     with new_output(
         result.path,

@@ -17,7 +17,7 @@ from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
-from ozx.flow.sinks.output import opened_output, output_exists
+from ozx.flow.sinks.output import opened_output
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Place, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
@@ -203,7 +203,7 @@ def _compare_output(path: str, line: LogLine, *, progress: Progress) -> None:
     for file, expected in ((path, line.sha256), (manifest, line.manifest_sha256)):
         if expected is not None and sha256_of(file) != expected:
             raise FormatError("its SHA-256 is not the one in the log", path=file)
-    if any(output_exists(path + ending) for ending in SIDE_ENDINGS):
+    if any(Place(path + ending).exists() for ending in SIDE_ENDINGS):
         verify(path, progress=progress)
 
 

@@ -14,7 +14,7 @@ from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
-from ozx.atomic.targets import absolute_path, check_target
+from ozx.atomic.targets import check_target
 from ozx.flow.sources.location import Place
 from ozx.threads import map_ahead
 
@@ -110,16 +110,6 @@ def opened_output(target: str) -> Iterator[FileSource | RemoteSource]:
         source.close()
 
 
-def output_exists(target: str) -> bool:
-    """Return whether a file or object exists at `target`."""
-    if not Place(target).is_remote:
-        return os.path.exists(target)
-    from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (few outputs are remote)
-
-    folder, _, name = target.rpartition("/")
-    return RemoteFolder(folder).find(name) is not None
-
-
 def present_outputs(targets: Iterable[str]) -> frozenset[str]:
     """Return the outputs (paths or URLs) at which a file or object already exists."""
     remote: list[str] = []
@@ -128,14 +118,9 @@ def present_outputs(targets: Iterable[str]) -> frozenset[str]:
         (remote if Place(target).is_remote else local).append(target)
     found = {target for target in local if os.path.lexists(target)}
     if remote:
-        there = map_ahead(carrying_options(output_exists), remote, _REQUESTS)
+        there = map_ahead(carrying_options(Place.exists), map(Place, remote), _REQUESTS)
         found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
     return frozenset(found)
-
-
-def as_absolute(target: str) -> str:
-    """Return a URL unchanged, and a path as an absolute path, for side files of an output that is complete later."""
-    return target if Place(target).is_remote else absolute_path(target)
 
 
 def check_output(target: str, *, force: bool) -> None:

@@ -12,6 +12,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.urls import upload_hint
+from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
@@ -51,6 +52,19 @@ class Place:
     def open(self) -> FileSource | RemoteSource:
         """Return the bytes of the file or object; neither is opened before the first read."""
         return open_remote(self.path) if self.is_remote else FileSource(self.path)
+
+    def exists(self) -> bool:
+        """Return whether a file or object exists here; an object is looked for in its folder."""
+        if not self.is_remote:
+            return os.path.exists(self.path)
+        from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (threads, which most runs do not need)
+
+        folder, _, name = self.path.rpartition("/")
+        return RemoteFolder(folder).find(name) is not None
+
+    def absolute(self) -> str:
+        """Return a URL unchanged, and a path as an absolute path, for an output that is complete later."""
+        return self.path if self.is_remote else absolute_path(self.path)
 
     def is_directory_url(self) -> bool:
         """Return whether `path` is the URL of a directory.
