@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,7 +18,6 @@ from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
-from ozx.flow.sinks.output import opened_output
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Place, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
@@ -94,7 +94,7 @@ def _exists(path: str) -> bool:
     if not Place(path).is_remote:
         return os.path.exists(path)
     try:
-        with opened_output(path) as source:
+        with closing(Place(path).open()) as source:
             source.size()
     except ResourceError as error:
         if error.errno != errno.ENOENT:
@@ -104,13 +104,13 @@ def _exists(path: str) -> bool:
 
 
 def _read(path: str) -> bytes:
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         return source.read_at(0, source.size())
 
 
 def _manifest_inside(path: str) -> bytes | None:
     """Return the manifest that an archive contains, or None."""
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         reader = ArchiveReader(source)
         index = reader.find(MANIFEST_KEY)
         return None if index is None else reader.read(index)

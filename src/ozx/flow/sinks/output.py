@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
 from ozx.atomic.new_file import NewFile, replacing_file
@@ -19,7 +18,6 @@ from ozx.flow.sources.location import Place
 from ozx.threads import map_ahead
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.source import RemoteSource
     from ozx.archive.remote.upload import Upload
 
 _REQUESTS = 16
@@ -98,16 +96,6 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
     ):
         while block := file.read(COPY):
             upload.write_at(file.tell() - len(block), block)
-
-
-@contextmanager
-def opened_output(target: str) -> Iterator[FileSource | RemoteSource]:
-    """Yield a complete file or object, opened for reading."""
-    source = Place(target).open()
-    try:
-        yield source
-    finally:
-        source.close()
 
 
 def present_outputs(targets: Iterable[str]) -> frozenset[str]:
