@@ -50,6 +50,14 @@ def test_two_sources(capsys, here, cells):
 
 
 @pytest.mark.usefixtures("cells")
+def test_a_cluster_packs_no_single_file_under_another_name(capsys, here):
+    code, _, err = ozx(capsys, "pack", "cells.ome.zarr", "other.ozx", "--dask", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert "--dask: expected several files with --out-dir" in err
+    assert os.listdir(here) == ["cells.ome.zarr"]
+
+
+@pytest.mark.usefixtures("cells")
 def test_a_misspelt_source_is_not_taken_for_a_name(capsys, here):
     code, _, err = ozx(capsys, "pack", "cells.ome.zarr", "missing.ome.zarr")
     assert code == 3

@@ -24,7 +24,7 @@ from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.flow.batch import FileResult, describe_failure, run_each
 from ozx.flow.sinks.target import stem_of_archive
-from ozx.flow.sources.location import Location, given_output
+from ozx.flow.sources.location import Place, given_output
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
 
@@ -305,14 +305,14 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     if out_dir is None:
         return [(source, os.path.join(os.path.dirname(source), name)) for source, name in named]
     folder = given_output(out_dir, remote=verb.writes_urls)
-    if Location(folder).is_remote:
+    if Place(folder).is_remote:
         return [(source, f"{folder.rstrip('/')}/{url_quote(name)}") for source, name in named]
     os.makedirs(folder, exist_ok=True)
     return [(source, os.path.join(folder, name)) for source, name in named]
 
 
 def _check_targets(verb: Verb, targets: list[str]) -> None:
-    if verb.done == "unpacked" and any(Location(target).is_remote for target in targets):
+    if verb.done == "unpacked" and any(Place(target).is_remote for target in targets):
         raise UsageError(
             "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run the same "
             "task twice at once; a run that fails would then remove objects that the other run has written",
@@ -342,6 +342,8 @@ def run_resumable(
     given = sources_of_run(arguments, run)
     is_retry = run.retry_failed is not None
     sources, out = (given, None) if is_retry else split(given, run.out_dir)
+    if run.dask is not None and out is not None:
+        _check_has_executor(verb)
     sources = expand_patterns(sources, is_one=out is not None)
     options |= {"sync": not no_sync, "resume": resume or is_retry}
     sum_up = counted(verb.done, "skipped", "failed")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 
 from ozx.errors import UsageError, resource_error
-from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sources.location import Place, printable_location
 
 # The usual file systems of these systems do not distinguish a.ozx and A.ozx.
 _FOLDS_NAMES = os.name == "nt" or sys.platform == "darwin"
@@ -30,7 +30,7 @@ def check_distinct(
     alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     real_folder = cache(os.path.realpath)
     for source, target in zip(sources, targets, strict=True):
-        path, is_remote = target, Location(target).is_remote
+        path, is_remote = target, Place(target).is_remote
         if not is_remote:
             # The name itself is not resolved: a new file replaces a link, not the target of the link.
             folder, name = os.path.split(os.path.abspath(target))

@@ -23,8 +23,8 @@ from ozx.atomic.host import this_host
 from ozx.atomic.targets import absolute_path
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
-from ozx.flow.sinks.output import as_absolute, present_outputs
-from ozx.flow.sources.location import parse_location
+from ozx.flow.sinks.output import present_outputs
+from ozx.flow.sources.location import Place, parse_location
 from ozx.progress import NO_PROGRESS, Progress
 
 _SECONDS_BETWEEN_REPORTS = 0.5
@@ -163,14 +163,14 @@ def groups_elsewhere(
     step = partial(_step, importlib.import_module("ozx").__version__, work, again or work, fail)
     look, present, items = cache(look_at), present_outputs(target for _, target in pairs if target), []
     for given, out in pairs:
-        source, target = absolute_source(given), as_absolute(out) if out else ""
+        source, target = absolute_source(given), Place(out).absolute() if out else ""
         items.append(_Pair(source, target, out not in present, list(map(look, _places(source, target)))))
     return Groups(step, fail, items, executor, progress)
 
 
 def absolute_source(source: str) -> str:
     """Return a source with an absolute path; URLs stay."""
-    return absolute_path(source) if os.path.lexists(source) else as_absolute(source)
+    return absolute_path(source) if os.path.lexists(source) else Place(source).absolute()
 
 
 def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail[_Result], pair: _Pair) -> _Result:

@@ -18,7 +18,7 @@ from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView
-from ozx.flow.sources.location import Location, parse_location
+from ozx.flow.sources.location import Place, parse_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.edit.image import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan
@@ -162,7 +162,7 @@ def edit(
     return edit_file(location, edits, dry_run=dry_run, sync=sync)
 
 
-def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
+def edit_file(location: Place, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
     """Apply `edits`, which are already checked, to a local file; see `edit`."""
     file = location.path
     try:
@@ -209,7 +209,7 @@ def _renew_manifest(path: str, manifest: bytes, *, sync: bool) -> None:
 
 
 def _edit_object(
-    location: Location,
+    location: Place,
     edits: Edits,
     *,
     dry_run: bool,

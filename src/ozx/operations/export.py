@@ -11,7 +11,7 @@ from ozx.archive.byte_source import read_in_runs
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.reading import JsonResult, plain_json
 from ozx.hierarchy.subset.region import parse_levels
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -234,7 +234,7 @@ def _write(
     return is_big
 
 
-def _check_price(taken: ExportedHierarchy, source: Location) -> None:
+def _check_price(taken: ExportedHierarchy, source: Place) -> None:
     """Raise `UnsupportedError` if the export would read or write too much, or if nearly all chunks are missing."""
     from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
@@ -260,7 +260,7 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
         )
 
 
-def _has_bytes(source: Location, least: int) -> bool:
+def _has_bytes(source: Place, least: int) -> bool:
     """Return whether a file, or the files of a directory together, have at least `least` bytes."""
     if source.is_remote:
         return True
@@ -302,7 +302,7 @@ def _check_target(path: StrPath, target: str, *, force: bool) -> None:
     check_output(target, force=force)
     if (
         not location.is_remote
-        and not Location(target).is_remote
+        and not Place(target).is_remote
         and os.path.exists(target)
         and os.path.samefile(location.path, target)
     ):

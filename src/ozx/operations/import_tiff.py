@@ -14,10 +14,10 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.output import check_output, output_exists, spooled_output
+from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
-from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
+from ozx.flow.sources.location import Place, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
@@ -338,7 +338,7 @@ def import_tiffs(
     paths = [given_source(source) for source in sources]
     targets = [given_output(_default_output(path, folder), remote=True) for path in paths]
     check_distinct(paths, targets, verb="Import")
-    if folder is not None and not Location(folder).is_remote:
+    if folder is not None and not Place(folder).is_remote:
         os.makedirs(folder, exist_ok=True)
     claims = Claims(paths, parsed.tiff)
     pairs = list(zip(paths, targets, strict=True))
@@ -448,7 +448,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
-        was_there = order.resume and output_exists(target)
+        was_there = order.resume and Place(target).exists()
         if was_there:
             if has_images(target, hierarchy):
                 return _skip(result, found, order)
@@ -461,7 +461,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         try:
             return _write(result, found, hierarchy, order, progress)
         except UsageError:
-            is_new = order.resume and not (was_there or order.force) and output_exists(target)
+            is_new = order.resume and not (was_there or order.force) and Place(target).exists()
             if not (is_new and has_images(target, hierarchy)):
                 raise
         return _skip(result, found, order)  # another run made it meanwhile

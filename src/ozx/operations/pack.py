@@ -16,7 +16,7 @@ from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import check_name, default_output
 from ozx.flow.sources.location import (
-    Location,
+    Place,
     StrPath,
     check_is_list,
     given_output,
@@ -231,7 +231,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         roots.append(root)
         targets.append(given_output(_default_output(root, folder) if out is None else out, remote=True))
     check_distinct(roots, targets, verb="Pack")
-    if folder is not None and not Location(folder).is_remote:
+    if folder is not None and not Place(folder).is_remote:
         os.makedirs(folder, exist_ok=True)
 
     pairs = list(zip(roots, targets, strict=True))
@@ -254,7 +254,7 @@ def _pack_again(options: PackOptions, root: str, target: str, progress: Progress
 
 def _default_output(root: str, folder: str | None = None) -> str:
     """Return the default output path of a source; for a source at a URL, it is in the working directory."""
-    if not Location(root).is_remote:
+    if not Place(root).is_remote:
         return default_output(root, folder)
     return default_output(unquote(os.path.basename(printable_location(root))), folder or "")
 

@@ -16,12 +16,12 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import as_absolute, check_output, new_output, output_exists
+from ozx.flow.sinks.output import check_output, new_output
 from ozx.flow.sinks.target import check_place, entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
-from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sources.location import Place, printable_location
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.hierarchy.json.reading import JsonResult
@@ -166,7 +166,7 @@ class _Packing:
 
         They are compared if this is requested, or if the source is newer than the archive.
         """
-        if self.options.verify or Location(archive).is_remote or not isinstance(self.source, DirectorySource):
+        if self.options.verify or Place(archive).is_remote or not isinstance(self.source, DirectorySource):
             return self.options.verify
         listing, written = self.source.listing, modified(archive)
         return any(modified(listing.path(key)) > written for key in listing.iter_keys())
@@ -180,7 +180,7 @@ class _Packing:
 
 def pack_one(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
     """Pack one source; see `ozx.operations.pack.pack`."""
-    location = Location(root)
+    location = Place(root)
     if location.is_remote and not os.path.lexists(root):
         return _pack_remote(root, target, options, progress)
     if not options.remove_source:
@@ -197,7 +197,7 @@ def _pack_directory(root: str, target: str, options: PackOptions, progress: Prog
     """Pack a local directory."""
     check_is_directory(root)
     check_place(root, target)
-    is_uploaded = Location(target).is_remote
+    is_uploaded = Place(target).is_remote
     if is_uploaded and options.remove_source:
         raise UsageError(
             "a source is not removed after an upload",
@@ -239,11 +239,11 @@ def _pack_beside_others(
     result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress
 ) -> PackResult:
     """Pack a source; with `resume`, accept a file that another run has made from the source meanwhile."""
-    was_there = options.resume and output_exists(result.path)
+    was_there = options.resume and Place(result.path).exists()
     try:
         return _pack_listed(result, source, options, progress)
     except UsageError:
-        if was_there or options.force or not options.resume or not output_exists(result.path):
+        if was_there or options.force or not options.resume or not Place(result.path).exists():
             raise
     return _pack_listed(result, source, options, progress)
 
@@ -252,7 +252,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
     listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # The existing file may have checksums behind its chunks; then it is compared with a plan that adds checksums.
-    is_compared = options.resume and output_exists(result.path)
+    is_compared = options.resume and Place(result.path).exists()
     with working() as workers:
         run = _Packing(source, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
@@ -283,7 +283,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
         result = replace(result, notes=(*result.notes, *notes))
         for picture in pictures:
             plan.add(picture)
-    if options.resume and output_exists(target):
+    if options.resume and Place(target).exists():
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
         complete = find_same_entries(target, plan, variants, run.workers)
@@ -314,7 +314,7 @@ def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bo
     The file is synced first.
     """
     options = run.options
-    if options.sync and not Location(target).is_remote:
+    if options.sync and not Place(target).is_remote:
         sync_file(target)  # a run with --no-sync may have written it; only synced pages can be read from the disk
     if with_values:
         from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)
@@ -327,7 +327,7 @@ def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bo
             progress.stop()
             return error.found
         progress.stop()
-    if options.force and options.checksum and output_exists(target + CHECKSUM_ENDING):
+    if options.force and options.checksum and Place(target + CHECKSUM_ENDING).exists():
         is_same = sha256_of(target) == read_checksum_file(target + CHECKSUM_ENDING)
         return None if is_same else f"{target}{CHECKSUM_ENDING} has another SHA-256"
     return None
@@ -336,12 +336,12 @@ def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bo
 def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     """Write the checksum and the manifest of the existing file if an interrupted run omitted them."""
     options, digest = run.options, None
-    if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
+    if options.checksum and Place(result.path + CHECKSUM_ENDING).exists():
         digest = check_checksum_file(result.path)
     elif options.checksum:
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
-    if options.manifest and not output_exists(result.path + MANIFEST_ENDING):
+    if options.manifest and not Place(result.path + MANIFEST_ENDING).exists():
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
         manifest = manifest_of_archive(result.path, result.source)
@@ -365,7 +365,7 @@ def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
         if options.checksum:
             digest = sha256_of(path)
 
-    place = as_absolute(result.path)
+    place = Place(result.path).absolute()
     is_checked = options.verify or options.checksum is not None
     with new_output(
         result.path,

@@ -29,7 +29,7 @@ from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, count_losses,
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import Document, plain_json
@@ -211,7 +211,7 @@ class _Copy(FileSource):
 
 
 @contextmanager
-def _opened(location: Location, target: str, progress: Progress) -> Iterator[FileSource]:
+def _opened(location: Place, target: str, progress: Progress) -> Iterator[FileSource]:
     """Yield the damaged file; for a URL, a temporary copy in the folder for temporary files (``TMPDIR``)."""
     if not location.is_remote:
         with closing(FileSource(location.path)) as local:

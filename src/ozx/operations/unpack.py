@@ -9,10 +9,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
@@ -23,7 +21,7 @@ from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_f
 from ozx.flow.sinks.target import check_name, check_outside, swept_notes
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
@@ -127,10 +125,10 @@ def unpack(
         )
     if node:
         open_view(path)  # if there is no such node, the error names the existing nodes
-    source = open_remote(archive) if location.is_remote else FileSource(archive)
+    source = location.open()
     reader = ArchiveReader(source)
     source.size()
-    is_remote = Location(target).is_remote
+    is_remote = Place(target).is_remote
     if not is_remote:
         check_outside(archive, target)
         check_folder(target, force=force, replace_folder=replace_folder)
@@ -173,7 +171,7 @@ def _copy_directory(
     from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
 
-    if Location(target).is_remote:
+    if Place(target).is_remote:
         raise UsageError(
             "expected an output directory on this computer, because the source is a remote directory; found a URL",
             path=printable_location(target),
@@ -213,7 +211,7 @@ def default_directory(path: str) -> str:
     return stem + ".ome.zarr"
 
 
-def _default_target(location: Location) -> str:
+def _default_target(location: Place) -> str:
     """Return the default output directory; for an archive at a URL, it is in the working directory."""
     path = location.path
     if location.is_remote:

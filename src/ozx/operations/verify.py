@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,9 +18,8 @@ from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
-from ozx.flow.sinks.output import opened_output, output_exists
 from ozx.flow.sinks.verification import hash_values
-from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
@@ -84,17 +84,17 @@ def _checked(path: StrPath) -> str:
 
 def _beside(path: str, ending: str) -> str:
     """Return `path` with `ending` appended; the query of a URL, such as a signature, stays at the end."""
-    if not Location(path).is_remote:
+    if not Place(path).is_remote:
         return path + ending
     parts = split_url(path)
     return parts._replace(path=parts.path + ending).geturl()
 
 
 def _exists(path: str) -> bool:
-    if not Location(path).is_remote:
+    if not Place(path).is_remote:
         return os.path.exists(path)
     try:
-        with opened_output(path) as source:
+        with closing(Place(path).open()) as source:
             source.size()
     except ResourceError as error:
         if error.errno != errno.ENOENT:
@@ -104,13 +104,13 @@ def _exists(path: str) -> bool:
 
 
 def _read(path: str) -> bytes:
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         return source.read_at(0, source.size())
 
 
 def _manifest_inside(path: str) -> bytes | None:
     """Return the manifest that an archive contains, or None."""
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         reader = ArchiveReader(source)
         index = reader.find(MANIFEST_KEY)
         return None if index is None else reader.read(index)
@@ -180,7 +180,7 @@ def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRES
 def verify_log(log: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
     """Compare the files that the runs of a log have written with the lengths and digests in the log."""
     lines = {line.output: line for line in written_lines(read_log(log)) if line.output is not None}
-    local = {path for path in lines if not Location(path).is_remote}
+    local = {path for path in lines if not Place(path).is_remote}
     lost = sorted(path for path in local if not os.path.lexists(path))
     folders = {os.path.dirname(path) for path in local if _is_archive(path)}
     beside = {os.path.join(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
@@ -197,13 +197,13 @@ def _compare_output(path: str, line: LogLine, *, progress: Progress) -> None:
     """Compare an output with its line in the log, and with the manifest and the checksum beside it."""
     if os.path.isdir(path):
         return  # the log has no digest of a directory
-    if not Location(path).is_remote and line.bytes is not None and os.path.getsize(path) != line.bytes:
+    if not Place(path).is_remote and line.bytes is not None and os.path.getsize(path) != line.bytes:
         raise FormatError(f"expected {line.bytes:,} bytes, as in the log; it has {os.path.getsize(path):,}", path=path)
     manifest = path + MANIFEST_ENDING
     for file, expected in ((path, line.sha256), (manifest, line.manifest_sha256)):
         if expected is not None and sha256_of(file) != expected:
             raise FormatError("its SHA-256 is not the one in the log", path=file)
-    if any(output_exists(path + ending) for ending in SIDE_ENDINGS):
+    if any(Place(path + ending).exists() for ending in SIDE_ENDINGS):
         verify(path, progress=progress)
 
 

@@ -20,7 +20,7 @@ from zarr.core.config import BadConfigError
 
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Location, format_location, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place, format_location, given_output, parse_location, printable_location
 from ozx.hierarchy.keys import METADATA
 from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession, open_source
@@ -143,7 +143,7 @@ class OzxStore(Store):
         if live and mode != "r":
             raise UsageError(f"live=True only reads; got mode={mode!r}")
         name = file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
-        is_url = Location(name).is_remote
+        is_url = Place(name).is_remote
         # A link stays a link; its target is replaced.
         if live and is_url:
             raise UsageError("live=True reads files on this computer; got a URL", path=printable_location(name))
@@ -183,7 +183,7 @@ class OzxStore(Store):
         return self._read is not None and self._read.refresh()
 
     def __str__(self) -> str:
-        return self._printable if "://" in self.path else format_location(Location(self.path))
+        return self._printable if "://" in self.path else format_location(Place(self.path))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._printable!r}, mode={self.mode!r})"

@@ -13,10 +13,9 @@ from functools import cache, partial
 from typing import Any
 
 from ozx.archive.audit.facts import ArchiveFacts, audit, iter_names
-from ozx.archive.byte_source import FileSource, read_in_runs
+from ozx.archive.byte_source import read_in_runs
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.opening import open_remote
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.location import parse_location, printable_location
@@ -129,7 +128,7 @@ def validate(
     if location.node:
         with suppress(FormatError, UnsupportedError):  # for a broken archive, the findings give the reason
             open_view(path)
-    source = open_remote(where) if location.is_remote else FileSource(where)
+    source = location.open()
     if level == "data":
         read_in_runs(source)
     try:

@@ -4,7 +4,7 @@ import pytest
 
 from ozx.errors import UsageError
 from ozx.flow.sources.location import (
-    Location,
+    Place,
     check_is_list,
     format_location,
     given_output,
@@ -66,7 +66,7 @@ def parse(text, files=(), directories=(), *, windows=False):
     ],
 )
 def test_what_names_what(text, path, node):
-    assert parse(text) == Location(path, node)
+    assert parse(text) == Place(path, node)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_what_names_nothing(text, message):
 
 def test_a_directory_may_be_called_like_an_archive():
     directories = ["/d", "/d/a.ozx"]
-    assert parse("ozx:///d/a.ozx/b.ozx/0", directories=directories) == Location("/d/a.ozx/b.ozx", "0")
-    assert parse("ozx:///d/a.ozx/0", files=["/d/a.ozx/0"], directories=directories) == Location("/d/a.ozx/0", "")
+    assert parse("ozx:///d/a.ozx/b.ozx/0", directories=directories) == Place("/d/a.ozx/b.ozx", "0")
+    assert parse("ozx:///d/a.ozx/0", files=["/d/a.ozx/0"], directories=directories) == Place("/d/a.ozx/0", "")
     with pytest.raises(UsageError, match="the path of an archive"):
         parse("ozx:///d/a.ozx/0", directories=directories)
 
@@ -122,24 +122,24 @@ def test_a_node_of_a_directory_is_refused():
 
 
 def test_drives_of_windows():
-    assert parse("ozx:///C:/d/x.ozx/0", windows=True) == Location("C:\\d\\x.ozx", "0")
-    assert parse("file:///C:/d/x.ozx", windows=True) == Location("C:\\d\\x.ozx", "")
-    assert parse("C:/d/x.ozx", windows=True) == Location("C:/d/x.ozx", "")
-    assert parse("C:\\d\\x.ozx|zip:0/", windows=True) == Location("C:\\d\\x.ozx", "0")
-    assert parse("ozx:///C:/d/x.ozx/0") == Location("/C:/d/x.ozx", "0")
-    assert not Location("C:/d/x.ozx").is_remote
+    assert parse("ozx:///C:/d/x.ozx/0", windows=True) == Place("C:\\d\\x.ozx", "0")
+    assert parse("file:///C:/d/x.ozx", windows=True) == Place("C:\\d\\x.ozx", "")
+    assert parse("C:/d/x.ozx", windows=True) == Place("C:/d/x.ozx", "")
+    assert parse("C:\\d\\x.ozx|zip:0/", windows=True) == Place("C:\\d\\x.ozx", "0")
+    assert parse("ozx:///C:/d/x.ozx/0") == Place("/C:/d/x.ozx", "0")
+    assert not Place("C:/d/x.ozx").is_remote
 
 
 @pytest.mark.posix("paths without a drive")
 @pytest.mark.parametrize(
     ("location", "uri"),
     [
-        (Location("/d/x.ozx"), "ozx:///d/x.ozx"),
-        (Location("/d/x.ozx", "labels/cells"), "ozx:///d/x.ozx/labels/cells"),
-        (Location("/my d/a#b?c%|.ozx", "zé%"), "ozx:///my%20d/a%23b%3Fc%25%7C.ozx/z%C3%A9%25"),
-        (Location("/d/\udcff.ozx", "0"), "ozx:///d/%FF.ozx/0"),
-        (Location("https://h/my%20x.ozx", "a b"), "https://h/my%20x.ozx|zip:a%20b/"),
-        (Location("s3://b/x.ozx"), "s3://b/x.ozx|zip:"),
+        (Place("/d/x.ozx"), "ozx:///d/x.ozx"),
+        (Place("/d/x.ozx", "labels/cells"), "ozx:///d/x.ozx/labels/cells"),
+        (Place("/my d/a#b?c%|.ozx", "zé%"), "ozx:///my%20d/a%23b%3Fc%25%7C.ozx/z%C3%A9%25"),
+        (Place("/d/\udcff.ozx", "0"), "ozx:///d/%FF.ozx/0"),
+        (Place("https://h/my%20x.ozx", "a b"), "https://h/my%20x.ozx|zip:a%20b/"),
+        (Place("s3://b/x.ozx"), "s3://b/x.ozx|zip:"),
     ],
 )
 def test_the_canonical_uri_leads_back(location, uri):

@@ -14,7 +14,7 @@ import zarr
 from ozx.desktop.viewer.loopback import file_tag
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.sources.location import Location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits, parse_edits
 from ozx.hierarchy.json.reading import as_numbers
 from ozx.hierarchy.nodes import join_path
@@ -26,7 +26,7 @@ _VERSIONS = ("0.5", "0.6")
 class Keeper:
     """Writer of display settings into the file at `location`; `opening` reopens the file afterwards."""
 
-    def __init__(self, location: Location, opening: Callable[[], AbstractContextManager[zarr.Group]]) -> None:
+    def __init__(self, location: Place, opening: Callable[[], AbstractContextManager[zarr.Group]]) -> None:
         self._location = location
         self._opening = opening
         self._opened = ExitStack()
@@ -80,7 +80,7 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
     return path, replace(parse_edits(colors=colors), windows=windows, active=active)
 
 
-def file_identity(location: Location) -> str:
+def file_identity(location: Place) -> str:
     """Return a text that changes whenever a local file changes; empty for a URL or a directory."""
     return "" if location.is_remote or os.path.isdir(location.path) else file_tag(location.path)
 

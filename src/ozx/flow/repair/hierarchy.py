@@ -17,7 +17,6 @@ import numpy as np
 from ozx.archive.byte_source import FileSource
 from ozx.archive.other_formats import describe_names
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.opening import open_remote
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.repair.container import container_repairs, key_repairs, litter_repairs, name_repairs
 from ozx.flow.repair.names import RepairedNames, repair_names
@@ -240,7 +239,7 @@ def open_repaired(path_or_url: str | os.PathLike[str]) -> RepairedSource:
             raise error.at(location.path) from None
     if location.is_directory_url():
         return _open_remote_directory(location.path)
-    file = open_remote(location.path) if location.is_remote else FileSource(location.path)
+    file = location.open()
     try:
         return _open_archive(file, location.node)
     except OzxError as error:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import closing
 
 from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.sinks.output import opened_output, write_small
-from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sinks.output import write_small
+from ozx.flow.sources.location import Place, printable_location
 
 
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file or object in hexadecimal; an object is downloaded for this."""
-    if not Location(path).is_remote:
+    if not Place(path).is_remote:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     digest = hashlib.sha256()
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         for block in iter_exactly(source, 0, source.size(), "the object"):
             digest.update(block)
     return digest.hexdigest()
@@ -26,7 +27,7 @@ def sha256_of(path: str) -> str:
 
 def read_checksum_file(path: str) -> str:
     """Return the digest in the checksum file at `path`."""
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         text = source.read_at(0, 4096)
     digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):

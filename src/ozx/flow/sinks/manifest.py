@@ -16,7 +16,7 @@ from ozx.atomic.renaming import MANIFEST_ENDING
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import write_small
-from ozx.flow.sources.location import Location
+from ozx.flow.sources.location import Place
 from ozx.marks import modified
 
 #: The name of the manifest that previews of ozx wrote into an archive, as its last entry; it is still read.
@@ -62,7 +62,7 @@ def _encode_manifest(manifest: Manifest, archive: str) -> bytes:
         f'"mtime_ns": {"null" if value.mtime_ns is None else value.mtime_ns}}}'
         for key, value in manifest.values.items()
     )
-    source = manifest.source if Location(manifest.source).is_remote else os.path.abspath(manifest.source)
+    source = manifest.source if Place(manifest.source).is_remote else os.path.abspath(manifest.source)
     head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
     version = importlib.import_module("ozx").__version__
     return _document({**head, "version": version}, ",\n".join(values))

@@ -9,18 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
-from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush
-from ozx.atomic.targets import absolute_path, check_target
-from ozx.flow.sources.location import Location
+from ozx.atomic.targets import check_target
+from ozx.flow.sources.location import Place
 from ozx.threads import map_ahead
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.source import RemoteSource
     from ozx.archive.remote.upload import Upload
 
 _REQUESTS = 16
@@ -50,7 +47,7 @@ def new_output(
     `check`: function that reads the output back. Its argument is the path of a file that does not have its final name
     yet, or the URL of a complete object.
     """
-    if not Location(target).is_remote:
+    if not Place(target).is_remote:
         with replacing_file(target, force=force, sync=sync, **options) as new:
             yield new
             if check is not None:
@@ -72,7 +69,7 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
 
     Writers need this if they overwrite or read bytes written earlier, or compute the length only at the end.
     """
-    if not Location(target).is_remote:
+    if not Place(target).is_remote:
         with replacing_file(target, force=force, sync=sync, **options) as new:
             yield new
         return
@@ -101,42 +98,17 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
             upload.write_at(file.tell() - len(block), block)
 
 
-@contextmanager
-def opened_output(target: str) -> Iterator[FileSource | RemoteSource]:
-    """Yield a complete file or object, opened for reading."""
-    source = open_remote(target) if Location(target).is_remote else FileSource(target)
-    try:
-        yield source
-    finally:
-        source.close()
-
-
-def output_exists(target: str) -> bool:
-    """Return whether a file or object exists at `target`."""
-    if not Location(target).is_remote:
-        return os.path.exists(target)
-    from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (few outputs are remote)
-
-    folder, _, name = target.rpartition("/")
-    return RemoteFolder(folder).find(name) is not None
-
-
 def present_outputs(targets: Iterable[str]) -> frozenset[str]:
     """Return the outputs (paths or URLs) at which a file or object already exists."""
     remote: list[str] = []
     local: list[str] = []
     for target in targets:
-        (remote if Location(target).is_remote else local).append(target)
+        (remote if Place(target).is_remote else local).append(target)
     found = {target for target in local if os.path.lexists(target)}
     if remote:
-        there = map_ahead(carrying_options(output_exists), remote, _REQUESTS)
+        there = map_ahead(carrying_options(Place.exists), map(Place, remote), _REQUESTS)
         found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
     return frozenset(found)
-
-
-def as_absolute(target: str) -> str:
-    """Return a URL unchanged, and a path as an absolute path, for side files of an output that is complete later."""
-    return target if Location(target).is_remote else absolute_path(target)
 
 
 def check_output(target: str, *, force: bool) -> None:
@@ -144,7 +116,7 @@ def check_output(target: str, *, force: bool) -> None:
 
     For an object, this is only checked when its upload begins.
     """
-    if not Location(target).is_remote:
+    if not Place(target).is_remote:
         check_target(target, force=force)
 
 

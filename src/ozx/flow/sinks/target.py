@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Location, given_path, printable_location
+from ozx.flow.sources.location import Place, given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.quoting import quote
 
@@ -52,7 +52,7 @@ def check_place(source: str, target: str) -> None:
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     """
-    if Location(target).is_remote:
+    if Place(target).is_remote:
         return
     source, target = given_path(source), given_path(target)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))

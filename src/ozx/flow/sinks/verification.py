@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import chain
 
 from ozx.archive.byte_source import read_in_runs
@@ -15,9 +16,8 @@ from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
-from ozx.flow.sinks.output import opened_output
 from ozx.flow.sources.archive import iter_entries
-from ozx.flow.sources.location import Location
+from ozx.flow.sources.location import Place
 from ozx.marks import modified
 from ozx.progress import Progress
 from ozx.threads import Workers
@@ -35,7 +35,7 @@ class CopyDiffersError(ResourceError):
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     """Return whether the file at `archive` is an intact archive with the keys and sizes of `plan`."""
     try:
-        with opened_output(archive) as source:
+        with closing(Place(archive).open()) as source:
             reader = ArchiveReader(source)
             reader.check()
             sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
@@ -66,13 +66,13 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
 
     The plan is executed a second time, so that every value is compared with its source.
     """
-    if not Location(archive).is_remote:
+    if not Place(archive).is_remote:
         descriptor = open_for_reading(archive)
         try:
             forget_cache(descriptor)
         finally:
             os.close(descriptor)
-    with opened_output(archive) as source:
+    with closing(Place(archive).open()) as source:
         read_in_runs(source)
         reader = ArchiveReader(source)
         reader.check()
@@ -93,7 +93,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
 
 def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
     """Yield the key, length and SHA-256 of each value of an archive."""
-    with opened_output(archive) as source:
+    with closing(Place(archive).open()) as source:
         reader = ArchiveReader(source)
         reader.check()
         for entry in read_ahead(iter_entries(reader, range(len(reader)))):
@@ -116,7 +116,7 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
 
 def measure_archive(path: str) -> tuple[int, int]:
     """Return the number of entries and the length in bytes of an archive."""
-    with opened_output(path) as source:
+    with closing(Place(path).open()) as source:
         return read_end(source).entries, source.size()
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
+from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.urls import upload_hint
+from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.source import RemoteSource
 
 #: A path argument.
 StrPath = str | os.PathLike[str]
@@ -31,8 +38,8 @@ _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
-    """A file path or URL, and the path of a node in that file."""
+class Place:
+    """A file or directory on a disk or server, and the path of a node in it; parsed once, by the verb."""
 
     path: str  # the archive or directory, or its URL
     node: str = ""  # the path of the node; the root's is empty
@@ -41,6 +48,23 @@ class Location:
     def is_remote(self) -> bool:
         """Whether `path` is a URL."""
         return _URL.match(self.path) is not None
+
+    def open(self) -> FileSource | RemoteSource:
+        """Return the bytes of the file or object; neither is opened before the first read."""
+        return open_remote(self.path) if self.is_remote else FileSource(self.path)
+
+    def exists(self) -> bool:
+        """Return whether a file or object exists here; an object is looked for in its folder."""
+        if not self.is_remote:
+            return os.path.exists(self.path)
+        from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (threads, which most runs do not need)
+
+        folder, _, name = self.path.rpartition("/")
+        return RemoteFolder(folder).find(name) is not None
+
+    def absolute(self) -> str:
+        """Return a URL unchanged, and a path as an absolute path, for an output that is complete later."""
+        return self.path if self.is_remote else absolute_path(self.path)
 
     def is_directory_url(self) -> bool:
         """Return whether `path` is the URL of a directory.
@@ -60,7 +84,7 @@ class Location:
         return any(folder.find(key) is not None for key in (METADATA, *LEGACY_METADATA[:2]))
 
 
-def parse_location(text: StrPath, *, windows: bool = os.name == "nt") -> Location:
+def parse_location(text: StrPath, *, windows: bool = os.name == "nt") -> Place:
     """Return the file and the node that the location `text` names.
 
     An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
@@ -76,20 +100,20 @@ def parse_location(text: StrPath, *, windows: bool = os.name == "nt") -> Locatio
     Examples
     --------
     >>> parse_location("ozx:///data/my%20cells.ozx/labels/cells")
-    Location(path='/data/my cells.ozx', node='labels/cells')
+    Place(path='/data/my cells.ozx', node='labels/cells')
     >>> parse_location("https://example.org/cells.ozx|zip:labels/cells/")
-    Location(path='https://example.org/cells.ozx', node='labels/cells')
+    Place(path='https://example.org/cells.ozx', node='labels/cells')
     >>> parse_location("cells.ozx")
-    Location(path='cells.ozx', node='')
+    Place(path='cells.ozx', node='')
     """
     name = given_path(text)
     if not isinstance(text, str) or os.path.isfile(text) or os.path.isdir(text):
-        return Location(name)
+        return Place(name)
     if text.startswith(_SCHEME):
         return _parse_ozx(text, windows=windows)
     if _PIPE in text:
         return _parse_pipeline(text, windows=windows)
-    return Location(_local_path(text, windows=windows))
+    return Place(_local_path(text, windows=windows))
 
 
 def given_path(path: StrPath) -> str:
@@ -185,14 +209,14 @@ def given_source(path: StrPath) -> str:
     return name
 
 
-def format_location(location: Location) -> str:
+def format_location(location: Place) -> str:
     """Return the canonical location of a node: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL.
 
     Examples
     --------
-    >>> format_location(Location("/data/my cells.ozx", "labels/cells"))
+    >>> format_location(Place("/data/my cells.ozx", "labels/cells"))
     'ozx:///data/my%20cells.ozx/labels/cells'
-    >>> format_location(Location("https://example.org/cells.ozx", "0"))
+    >>> format_location(Place("https://example.org/cells.ozx", "0"))
     'https://example.org/cells.ozx|zip:0/'
     """
     node = quote(location.node, safe="/", errors="surrogateescape")
@@ -215,7 +239,7 @@ def printable_location(text: StrPath) -> str:
     return printable_url(name) if is_url else name
 
 
-def _parse_ozx(text: str, *, windows: bool) -> Location:
+def _parse_ozx(text: str, *, windows: bool) -> Place:
     rest = text[len(_SCHEME) :]
     if "|" in rest and _PIPE in rest:
         raise _refused(text, f"expected ozx:// or {_PIPE}; found both")
@@ -230,7 +254,7 @@ def _parse_ozx(text: str, *, windows: bool) -> Location:
         path = whole[:end]
         if os.path.isfile(path) or (path.lower().endswith(_ENDINGS) and not os.path.isdir(path)):
             node = _checked_node(text, whole[end:].removeprefix("/"))
-            return Location(path.replace("/", "\\") if windows else path, node)
+            return Place(path.replace("/", "\\") if windows else path, node)
     if os.path.isdir(whole):
         raise _refused(
             text,
@@ -240,7 +264,7 @@ def _parse_ozx(text: str, *, windows: bool) -> Location:
     raise _refused(text, "expected the path of an archive (.ozx, .zip), or of a node in it; found no archive")
 
 
-def _parse_pipeline(text: str, *, windows: bool) -> Location:
+def _parse_pipeline(text: str, *, windows: bool) -> Place:
     # URL pipelines of tensorstore and neuroglancer: each |scheme: reads the result of the steps before.
     base, _, rest = text.partition(_PIPE)
     node, *formats = rest.split("|")
@@ -255,7 +279,7 @@ def _parse_pipeline(text: str, *, windows: bool) -> Location:
         raise _refused(
             text, f"expected an archive before {_PIPE}; found a directory", "Give the node's sub-directory instead."
         )
-    return Location(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")))
+    return Place(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")))
 
 
 def _local_path(text: str, *, windows: bool) -> str:

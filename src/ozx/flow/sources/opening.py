@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from ozx.archive.byte_source import FileSource
-from ozx.archive.remote.opening import open_remote
 from ozx.errors import UsageError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
 from ozx.flow.sources.location import parse_location
@@ -21,11 +19,8 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
         from ozx.flow.sources.remote_directory import RemoteDirectoryView  # noqa: PLC0415 (few directories are remote)
 
         return RemoteDirectoryView(location.path)
-    if location.is_remote:
-        # A remote request costs more time than the transfer of its bytes.
-        view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
-    else:
-        view = ArchiveView(FileSource(location.path), location.node)
+    # A remote request costs more time than the transfer of its bytes.
+    view = ArchiveView(location.open(), location.node, ahead=1 << 20 if location.is_remote else 1 << 17)
     if location.node:
         _check_node(view)
     return view
