@@ -30,8 +30,8 @@ _PLAIN_KINDS = frozenset("biufcmM")
 _LARGEST_KEPT = 4 << 20
 #: Decoding or encoding a larger chunk alone takes no longer than with others.
 SMALL_CHUNK = 1 << 16
-# Bytes of pixels of small chunks that are copied at once.
-_TOGETHER = 1 << 18
+#: Bytes of pixels of small chunks that are decoded by one call or copied at once; they stay in the processor's cache.
+TOGETHER = 1 << 18
 # The effort of decoding a byte: copying, blosc; other compressors need more.
 _EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
@@ -168,16 +168,18 @@ class ChunkCodec:
         """
         grid = self.grid_of(pixels)
         *rows, length = grid.shape[: pixels.ndim]
-        count = max(1, _TOGETHER // self.size)
+        count = max(1, TOGETHER // self.size)
         for row, first in product(np.ndindex(*rows), range(0, length, count)):
             part = grid[row][first : first + count]
             octets = scratch(len(part) * self.size)
             chunks = octets.view(self.dtype).reshape(part.shape)
             chunks[...] = part
             missing = filled_chunks(chunks, fill_value)
-            for number, is_missing in enumerate(missing):
-                stored = octets.data[number * self.size : (number + 1) * self.size]
-                yield None if is_missing else bytes(self.encode_stored(stored))
+            # A list, since the caller may use this thread's scratch memory between two chunks.
+            yield from [
+                None if is_missing else bytes(self.encode_stored(octets.data[start : start + self.size]))
+                for start, is_missing in zip(range(0, octets.size, self.size), missing, strict=True)
+            ]
 
     def grid_of(self, pixels: NDArray[Any]) -> NDArray[Any]:
         """Return a view of whole chunks: the axes of their grid, then those of a stored chunk."""

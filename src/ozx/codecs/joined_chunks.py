@@ -5,7 +5,7 @@ A call for a chunk of 8 KiB spends half of its time on memory of the decompresso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ozx.codecs.bounded import OversizeError
-from ozx.codecs.chunk_codecs import ChunkCodec, decompress_into, scratch
+from ozx.codecs.chunk_codecs import TOGETHER, ChunkCodec, decompress_into, scratch
 
-# Decoded bytes of one call, which stay in the processor's cache.
-_TOGETHER = 1 << 18
 # RFC 8878, 3.1.1: the magic number and the descriptor of the frame header.
 _MAGIC, _DESCRIPTOR = b"\x28\xb5\x2f\xfd", 4
 
@@ -28,10 +26,6 @@ class JoinedChunk(NamedTuple):
     inside: tuple[slice, ...] | None  # the part to copy, or None for the whole chunk
     target: NDArray[Any]
     verified: Callable[[memoryview], memoryview] | None = None  # returns the stored chunk in the bytes of its span
-
-    def put(self, data: memoryview) -> None:
-        """Decode this chunk alone."""
-        self.codec.put(self.inside, self.target, data)
 
 
 #: What to do with the bytes of a chunk: a function, or to decode it with others.
@@ -51,7 +45,7 @@ def put_joined(chunks: Sequence[tuple[JoinedChunk, memoryview]]) -> None:
     for _, same in groupby(stored, key=lambda pair: id(pair[0].codec)):
         group = list(same)
         codec = group[0][0].codec
-        count = max(1, _TOGETHER // codec.size)
+        count = max(1, TOGETHER // codec.size)
         for first in range(0, len(group), count):
             _put_batch(codec, group[first : first + count])
 
@@ -61,17 +55,18 @@ def _put_batch(codec: ChunkCodec, batch: list[tuple[JoinedChunk, memoryview]]) -
         decoded = _decoded(codec, [data for _, data in batch])
     except (ValueError, OversizeError):
         for chunk, data in batch:
-            chunk.put(data)
+            codec.put(chunk.inside, chunk.target, data)
         return
-    for (_, inside, target, _), pixels in zip((chunk for chunk, _ in batch), decoded, strict=True):
-        target[...] = pixels if inside is None else pixels[inside]
+    for (chunk, _), pixels in zip(batch, decoded, strict=True):
+        chunk.target[...] = pixels if chunk.inside is None else pixels[chunk.inside]
 
 
-def _decoded(codec: ChunkCodec, chunks: list[memoryview]) -> Iterator[NDArray[Any]]:
-    """Return the decoded chunks, which are valid until this thread decodes others; raise `ValueError` if one is odd.
+def _decoded(codec: ChunkCodec, chunks: list[memoryview]) -> NDArray[Any]:
+    """Return an array of the chunks, valid until this thread decodes others; raise `ValueError` if one is odd.
 
     The decompressor checks that each frame has the length that its header declares. So all chunks must begin with the
-    same header, which declares the length of a chunk: no frame can then take the place of another.
+    same header, which declares the length of a chunk: a damaged chunk does not shift those after it. Only a file made
+    for it could pass two frames in one chunk, and one frame in two, of which each decoded alone is an error.
     """
     frames = [codec.without_checksums(data) for data in chunks] if codec.checksums_outside else chunks
     header = _header(frames[0], codec.size)
@@ -80,7 +75,7 @@ def _decoded(codec: ChunkCodec, chunks: list[memoryview]) -> Iterator[NDArray[An
     octets = scratch(len(frames) * codec.size)
     decompress_into({"id": "zstd"}, memoryview(b"".join(frames)), octets)
     pixels = octets.view(codec.dtype).reshape(len(frames), *codec.stored_shape)
-    return iter(pixels.transpose(0, *(axis + 1 for axis in codec.inverse)) if codec.is_transposed else pixels)
+    return pixels.transpose(0, *(axis + 1 for axis in codec.inverse)) if codec.is_transposed else pixels
 
 
 def _header(frame: memoryview, size: int) -> bytes:
