@@ -19,7 +19,7 @@ call = command("extract")
 
 def test_the_answer_and_the_story(cells, tmp_path, capsys):
     out = tmp_path / "corner.ozx"
-    code, answer, story = call(capsys, cells, out, "--region", "y=0:100,x=0:128")
+    code, answer, story = call(capsys, cells, out, "--region", "y=0:100,x=0:128", "--whole-chunks")
     size = out.stat().st_size
     assert code == 0
     assert answer == f"{out}  22 entries, {size / 1024:.1f} KiB, 2 images, the first: 2 of 3 levels, y=0:128, x=0:128\n"
@@ -29,6 +29,19 @@ def test_the_answer_and_the_story(cells, tmp_path, capsys):
         "an image of this size is shown without them\n"
     )
     check_part(IMAGE, out)
+
+
+def test_a_crop_has_no_notes(cells, tmp_path, capsys):
+    out = tmp_path / "corner.ozx"
+    code, answer, story = call(
+        capsys, cells, out, "--region", "y=0:100", "--region", "x=10:20um", "--channels", "Nuclei"
+    )
+    size = f"{out.stat().st_size / 1024:.1f} KiB"
+    assert (code, story) == (0, "")
+    assert answer == f"{out}  9 entries, {size}, 2 images, the first: 1 of 3 levels, c=0:1, y=0:100, x=31:62\n"
+    code, _, story = call(capsys, cells, tmp_path / "b.ozx", "--region", "x=900:1000")
+    assert (code, "expected a region within x=0:256" in story) == (2, True)
+    assert not (tmp_path / "b.ozx").exists()
 
 
 def test_options_reach_the_library(cells, tmp_path, capsys):

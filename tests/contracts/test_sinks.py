@@ -326,7 +326,8 @@ def test_any_region_has_the_pixels_that_the_result_names(places, hierarchy, form
             start = data.draw(st.integers(0, length - 1))
             region[axis] = (start, data.draw(st.integers(start + 1, length)))
     text = ",".join(f"{axis}={start}:{stop}" for axis, (start, stop) in region.items())
-    wanted = {"region": data.draw(st.sampled_from([text or None, region or None]))}
+    is_whole = data.draw(st.booleans())
+    wanted = {"region": data.draw(st.sampled_from([text or None, region or None])), "whole_chunks": is_whole}
     patch, made = sizes_changed(small), []
     try:
         for kind in data.draw(st.permutations(WHOLE))[:2]:
@@ -340,11 +341,12 @@ def test_any_region_has_the_pixels_that_the_result_names(places, hierarchy, form
     taken = {axis: image.region.get(axis, (0, length)) for axis, length in zip(axes, shape, strict=True)}
     for axis, (start, stop) in region.items():
         assert taken[axis][0] <= start < stop <= taken[axis][1]
+        assert is_whole or taken[axis] == (start, stop)
     before, after = pixels_of(hierarchy.values), pixels_of(values_of(made[0]))
     inside = before["0"][tuple(slice(*taken[axis]) for axis in axes)]
     assert bits(after["0"]) == bits(inside)
     chunks = layout_of(json.loads(hierarchy.values["0/zarr.json"]))[0]
-    for axis, length, chunk in zip(axes, shape, chunks, strict=True):
+    for axis, length, chunk in zip(axes, shape, chunks, strict=True) if is_whole else ():
         assert taken[axis][0] % chunk == 0
         assert taken[axis][1] % chunk == 0 or taken[axis][1] == length
     for level in image.levels:
@@ -362,7 +364,8 @@ def test_any_channels_keep_their_order(places, form, shards, data):  # noqa: F81
     numbers = data.draw(st.sets(st.integers(0, 4), min_size=1))
     channels = ",".join("ABCDE"[number] for number in data.draw(st.permutations(sorted(numbers))))
     region = data.draw(st.sampled_from([None, "y=0:32", "x=32:50", "y=40:41,x=0:3"]))
-    result = ozx.extract(path, out := places.output("archive"), channels=channels, region=region, sync=False)
+    wanted = {"channels": channels, "region": region, "whole_chunks": data.draw(st.booleans())}
+    result = ozx.extract(path, out := places.output("archive"), sync=False, **wanted)
     taken = {"y": (0, 70), "x": (0, 50)} | {axis: result.images[0].region.get(axis) or () for axis in ()}
     taken |= {axis: span for axis, span in result.images[0].region.items() if axis in "yx"}
     after = pixels_of(values_of(out))["0"]

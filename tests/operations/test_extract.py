@@ -1,7 +1,8 @@
-"""Parts of hierarchies: the same pixels at the same places, nothing decoded, nothing that leads nowhere."""
+"""Parts of hierarchies in whole chunks: the same pixels at the same places, nothing that leads nowhere."""
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from packed import pack_tree, values_of
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.operations.extract import extract
+
+extract = partial(ozx.extract, whole_chunks=True)
 
 IMAGE = FIXTURES / "image.ome.zarr"
 SHARDED = FIXTURES / "sharded.ome.zarr"
@@ -70,12 +72,12 @@ def write_pixels(path, shape, axes="yx", channels=(), chunks=None, shards="auto"
 
 def test_a_region_of_everything_says_why(tmp_path):
     write_pixels(tmp_path / "a.ozx", (400, 300))
-    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:300,x=100:150")
+    result = extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:300,x=100:150")
     (note,) = [note for note in result.notes if "no pixels are cropped" in note]
     assert "(y=400,x=300)" in note
     assert note.endswith("ozx repack FILE NEW.ozx --chunks y=64,x=16`, then extract from NEW.ozx")
     ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks="y=64,x=16")
-    result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region="y=0:300,x=100:150")
+    result = extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region="y=0:300,x=100:150")
     assert result.images[0].region == {"y": (0, 320), "x": (96, 160)}
     assert not any("ozx repack" in note for note in result.notes)
 
@@ -95,27 +97,27 @@ def test_a_region_of_everything_says_why(tmp_path):
 def test_channels_that_cannot_be_taken(tmp_path, channels, region, message):
     write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", ["DAPI", "GFP", "Cy5"])
     with pytest.raises(UsageError, match=message):
-        ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels=channels, region=region)
+        extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels=channels, region=region)
     assert not (tmp_path / "b.ozx").exists()
 
 
 def test_a_name_of_two_channels_needs_numbers(tmp_path):
     write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", ["GFP", "GFP", "Cy5"])
     with pytest.raises(UsageError, match="channels 0, 1 have this name"):
-        ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="GFP")
-    assert ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="1").images[0].region["c"] == (1, 2)
+        extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="GFP")
+    assert extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="1").images[0].region["c"] == (1, 2)
 
 
 def test_channels_with_gaps_are_taken_in_whole_chunks(tmp_path):
     pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", "ABCDEF", "c=2,y=80,x=90")
-    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="A,E,F")
+    result = extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="A,E,F")
     assert result.images[0].channels == (0, 1, 4, 5)
     (note,) = result.notes
     assert "channels 0, 4, 5 became 0, 1, 4, 5, because only whole chunks are copied" in note
     assert "ozx repack FILE NEW.ozx --chunks c=1 separates them first" in note
     assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[[0, 1, 4, 5]]).all()
     ozx.repack(tmp_path / "a.ozx", tmp_path / "c.ozx", chunks="c=1")
-    assert ozx.extract(tmp_path / "c.ozx", tmp_path / "d.ozx", channels="A,E,F").images[0].channels == (0, 4, 5)
+    assert extract(tmp_path / "c.ozx", tmp_path / "d.ozx", channels="A,E,F").images[0].channels == (0, 4, 5)
 
 
 def test_shards_between_the_channels_are_not_even_opened(tmp_path):

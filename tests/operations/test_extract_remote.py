@@ -29,7 +29,7 @@ def images(tmp_path_factory):
 
 CASES = {
     "levels": {"levels": "1:"},
-    "region": {"region": "y=0:200,x=0:200", "levels": "0:1"},
+    "region": {"region": "y=0:200,x=0:200", "levels": "0:1", "whole_chunks": True},
     "channel": {"region": "c=2"},
     "channels with gaps": {"channels": "0,2"},
     "size": {"max_size": "1MB"},

@@ -9,7 +9,7 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
-from ozx.cli.options import result_options, version_options
+from ozx.cli.options import join_parts, part_options, result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
 from ozx.hierarchy.subset.hierarchy import ExtractedImage
 from ozx.operations.extract import ExtractResult, extract
@@ -20,25 +20,13 @@ from ozx.operations.extract import ExtractResult, extract
 @click.argument("out", type=click.Path())
 @click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
-@click.option(
-    "--region",
-    "regions",
-    metavar="A=N:N,...",
-    multiple=True,
-    help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3; may be repeated.",
-)
-@click.option(
-    "--channels",
-    "channel_lists",
-    metavar="A,B,...",
-    multiple=True,
-    help="Channels by name or number, as in DAPI,GFP or 0,1; the order of the file stays; may be repeated.",
-)
+@part_options
 @click.option(
     "--max-size",
     metavar="SIZE",
     help="Leave out the finest levels until OUT has at most this size: 20MB, 1.5GiB, bytes.",
 )
+@click.option("--whole-chunks", is_flag=True, help="Decode nothing: enlarge the region to whole chunks.")
 @version_options
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written and read.")
@@ -48,8 +36,6 @@ def command(
     *,
     path: str,
     out: str,
-    regions: tuple[str, ...],
-    channel_lists: tuple[str, ...],
     no_sync: bool,
     as_json: bool,
     quiet: bool,
@@ -57,24 +43,23 @@ def command(
 ) -> int:
     """Extract a part of a hierarchy: a node, some levels, channels, a region.
 
-    Chunks are copied without decoding, so a region is enlarged to whole chunks; pixels keep their positions in physical
-    space. All levels show the same region; levels whose chunks are too large for that are left out unless --levels
-    names them. Label images are cropped in the same way.
+    A region is a crop: it has exactly the requested pixels, and so have the label images; pixels keep their positions
+    in physical space. Chunks are copied where the region begins and ends at chunks, otherwise encoded again; lower
+    levels are computed anew. With --whole-chunks, all levels show the same larger region, and those with too large
+    chunks are left out unless --levels names them.
 
     \b
     Examples:
       ozx extract plate.ozx well.ozx --path A/1
       ozx extract cells.ozx mail.ozx --max-size 20MB
       ozx extract cells.ozx corner.ozx --region y=0:2048,x=0:2048,t=3
+      ozx extract cells.ozx corner.ozx --region x=10:60um,y=20:70um
       ozx extract cells.ozx pair.ozx --channels DAPI,Cy5
       ozx extract cells.ozx preview.ozx --levels 2:
       ozx extract https://example.org/plate.ozx well.ozx --path A/1 --dry-run
     """
-    # An empty text is a mistake, not a missing option.
-    options["region"] = ",".join(regions) if regions else None
-    options["channels"] = ",".join(channel_lists) if channel_lists else None
     with progress_bar(quiet=quiet or as_json) as progress:
-        result = extract(path, out, **options, sync=not no_sync, progress=progress)
+        result = extract(path, out, **join_parts(options), sync=not no_sync, progress=progress)
     print_result(result, _summary, quiet=quiet, as_json=as_json)
     return DONE
 

@@ -134,6 +134,23 @@ encoding_options = together(
         help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
     ),
 )
+part_options = together(
+    click.option(
+        "--region",
+        "regions",
+        metavar="A=N:N,...",
+        multiple=True,
+        help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3, or in a unit, as in x=10:20um; may be "
+        "repeated.",
+    ),
+    click.option(
+        "--channels",
+        "channel_lists",
+        metavar="A,B,...",
+        multiple=True,
+        help="Channels by name or number, as in DAPI,GFP or 0,1; the order of the file stays; may be repeated.",
+    ),
+)
 version_options = together(
     click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version."),
     click.option(
@@ -152,6 +169,16 @@ new_layout_options = together(
     ),
     click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ..."),
 )
+
+
+def join_parts(options: dict[str, Any]) -> dict[str, Any]:
+    """Return a command's options with the texts of repeated `part_options` joined."""
+    # An empty text is a mistake, not a missing option.
+    return options | {
+        name: ",".join(texts) if (texts := options.pop(collected)) else None
+        for name, collected in (("region", "regions"), ("channels", "channel_lists"))
+    }
+
 
 # Options of ``edit`` and ``import`` that replace the metadata of an image.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.flow.entry import Entry
 from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.read_ahead import spans_of
@@ -17,9 +20,10 @@ from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import check_output, new_output
 from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.subset.hierarchy import ExtractedImage
+from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset
 from ozx.hierarchy.subset.region import Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
@@ -53,9 +57,9 @@ class ExtractResult(JsonResult):
         Remarks, one sentence each.
     requests, bytes_read
         For a URL: the number of requests, and the number of received bytes. For a dry run on a local source,
-        `bytes_read` is the total size of the values to write, without metadata.
+        `bytes_read` is the total size of the values to read, without metadata.
     dry_run
-        Whether nothing was written.
+        Whether nothing was written. If chunks are to be encoded again, the numbers of a dry run are estimates.
     """
 
     source: str
@@ -72,6 +76,10 @@ class ExtractResult(JsonResult):
     dry_run: bool = False
 
 
+class _TooLargeError(Exception):
+    """The new file is larger than it may be."""
+
+
 @resource_errors()
 def extract(
     path: StrPath,
@@ -82,6 +90,7 @@ def extract(
     region: str | Mapping[str, Bounds] | None = None,
     channels: str | int | Iterable[str | int] | None = None,
     max_size: str | int | None = None,
+    whole_chunks: bool = False,
     ome_version: str | None = None,
     drop_transformations: bool = False,
     force: bool = False,
@@ -89,11 +98,13 @@ def extract(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExtractResult:
-    """Extract a part of a hierarchy into a new .ozx file without decoding chunks; pixels keep their positions in space.
+    """Extract a part of a hierarchy into a new .ozx file; pixels keep their positions in space.
 
-    Chunks are copied whole: a region grows to the borders of chunks, or of inner chunks in shards. All levels show the
-    same region; levels whose chunks are too large for this region are left out unless `levels` names them. Scales stay,
-    and translations give the position of the region. Label images show the same region as their image.
+    A region is a crop: it has exactly the requested pixels, and so have the label images. Its chunks are copied if it
+    begins and ends at borders of chunks, otherwise they are decoded and encoded again. Lower levels are computed anew,
+    as `ozx.write_image` computes them: labels by the nearest pixel. Scales, codecs, chunks and shards stay, and
+    translations give the position of the region. All else is copied without decoding. The chunks of a URL that are
+    decoded wait in a temporary file (in ``TMPDIR``).
 
     Parameters
     ----------
@@ -110,13 +121,18 @@ def extract(
         ``"-1"`` the coarsest; 0 is the finest. An image that has none of these levels keeps the nearest level.
     region
         Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
-        ``(start, stop)``, slices or single indices. A region that reaches beyond the image is an error, not clipped.
+        ``(start, stop)``, slices or single indices. With a unit, ``"y=10:20um,x=5um:0.1mm"``, these are the pixels with
+        centres from the first position on, and before the second; pixel i is at i·scale + translation. A region that
+        reaches beyond the image is an error, not clipped.
     channels
-        Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They keep the order of the file. A chunk of
-        several channels is copied whole, as in a region.
+        Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They keep the order of the file.
     max_size
         The largest size of the file, in bytes or as ``"20MB"``. The finest levels, the same number in all images, are
         left out until the file fits.
+    whole_chunks
+        Whether nothing is decoded: a region grows to the borders of chunks, or of inner chunks in shards, and channels
+        that share a chunk stay together. All levels show the same region; levels whose chunks are too large for this
+        region are left out unless `levels` names them.
     ome_version, drop_transformations
         OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source. Only metadata change. 0.5
         cannot express scenes, further coordinate systems and transformations. They are an error, or with
@@ -125,7 +141,8 @@ def extract(
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     dry_run
         Whether to write nothing, and only return the numbers of what would be written and read. For a URL, a real run
-        makes the same number of requests and reads the same number of bytes, unless a request fails and is repeated.
+        makes the same number of requests and reads the same number of bytes, unless a request fails and is repeated, or
+        chunks are encoded again.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -152,38 +169,64 @@ def extract(
     --------
     >>> result = extract("cells.ozx", "corner.ozx", region="y=0:100,x=0:100", force=True)
     >>> result.images[0].levels, result.images[0].region
-    (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
+    (('0',), {'y': (0, 100), 'x': (0, 100)})
+    >>> extract("cells.ozx", "more.ozx", region="y=0:100,x=0:100", whole_chunks=True, force=True).images[0].region
+    {'y': (0, 128), 'x': (0, 128)}
     """
     target = given_output(out, remote=True)
     check_name(target, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)
     chosen = None if levels is None else parse_levels(levels)
-    selection = Selection(chosen, parse_region(region), channels=parse_channels(channels))
+    selection = Selection(chosen, parse_region(region), channels=parse_channels(channels), whole_chunks=whole_chunks)
     limit = None if max_size is None else parse_size(max_size)
     location = parse_location(path)
     _check_target(location.path, target, force=force or dry_run)
     root = join_path(location.node, node)
     with open_repaired(location.path) as source, working() as workers:
         try:
-            extractor = Extractor(source, root)
-            plan = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
-            plan = in_version(plan, version)
-            said = check_new_metadata(plan.metadata, plan.legacy_keys, path=source.name, node=root)
-            if dry_run:
-                return _predict(path, target, root, source, plan, workers)
-            # Counting the bytes needs a second look at each shard; for a URL, this is one request for each shard.
-            is_counted = needs_total(progress) and source.remote is None
-            size = plan.count_bytes() if is_counted else None
-            progress = begin_phase(progress, os.path.basename(target), size)
-            with new_output(target, force=force, sync=sync, expected=plan.count_bytes) as new:
-                entries, size = write_archive(plan, new.descriptor, workers, progress)
-                source.check_unchanged()
-            progress.stop()
+            encode = partial(_encode, source, location.path, root)
+            extractor = Extractor(source, root, encode, reads_once=source.remote is not None)
+            least = limit
+            while True:
+                plan = extractor.take(selection) if least is None else extractor.take_within(selection, least)
+                plan = in_version(plan, version)
+                said = check_new_metadata(plan.metadata, plan.legacy_keys, path=source.name, node=root)
+                if dry_run:
+                    return _predict(path, target, root, source, plan)
+                # Counting the bytes needs a second look at each shard; for a URL, this is one request for each shard.
+                is_counted = needs_total(progress) and source.remote is None
+                phase = begin_phase(progress, os.path.basename(target), plan.count_bytes() if is_counted else None)
+                with (
+                    suppress(_TooLargeError),
+                    new_output(target, force=force, sync=sync, expected=plan.count_bytes) as new,
+                ):
+                    entries, size = write_archive(plan, new.descriptor, workers, phase)
+                    source.check_unchanged()
+                    if limit is None or size <= limit:
+                        break
+                    raise _TooLargeError
+                # What is encoded anew has another size than what was counted.
+                least = (least or size) * (limit or size) // size
+            phase.stop()
         except OzxError as error:
             raise error.at(printable_location(location.path)) from None
         result = _result(path, target, root, source, plan)
         notes = (*result.notes, *said, *name_notes(target, has_out_dir=False), *swept_notes(new.swept))
         return replace(result, entries=entries, bytes=size, notes=notes)
+
+
+def _encode(
+    repaired: RepairedSource,
+    path: str,
+    root: str,
+    part: Source,
+    subset: Subset,
+    chunks: Iterable[Entry],
+    workers: Workers,
+) -> Iterable[Entry]:
+    from ozx.images.writing.cropping import iter_encoded  # noqa: PLC0415 (loads zarr, which moving does not need)
+
+    return iter_encoded(repaired, path, root, part, subset, chunks, workers)
 
 
 def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
@@ -204,13 +247,14 @@ def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan:
     )
 
 
-def _predict(
-    path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan, workers: Workers
-) -> ExtractResult:
+def _predict(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
     """Return the result that a run with the same options would have."""
-    data = list(plan.data(workers))
+    data = list(plan.read())
     entries = [*plan.iter_head(), *data]
     result = _result(path, target, root, source, plan)
+    if plan.is_encoding:
+        estimated = "sizes are estimates, because chunks are encoded again: they are those of the chunks that are read"
+        result = replace(result, notes=(*result.notes, estimated))
     requests, received = result.requests, result.bytes_read or sum(entry.size for entry in data)
     if source.remote is not None and requests is not None:
         missing = [source.remote.missing(*span) for span in spans_of(data)]

@@ -1,17 +1,17 @@
 """Plan a new hierarchy from a part of another hierarchy: a node with its subtree, some levels, or a region.
 
-Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; the encoded chunks of cropped arrays
-are moved.
+Whole arrays and unchanged metadata are copied byte for byte, and whole chunks of cropped arrays are moved. What has to
+be decoded, a function makes that a higher layer passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks
+from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
 from ozx.flow.chunks.subset import iter_cropped
 from ozx.flow.entry import Entry, Part
 from ozx.flow.plan import Plan
@@ -38,12 +38,19 @@ from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset, plan_subset
 from ozx.hierarchy.subset.region import Selection
 from ozx.hierarchy.zarr.extensions import check_understood
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
+from ozx.threads import Workers
+
+#: Makes the entries of the arrays that a subset of a source decodes. The entries it gets are their chunks, in whole
+#: chunks around the crops.
+Encode = Callable[[Source, Subset, Iterable[Entry], Workers], Iterable[Entry]]
 
 
 class Extractor:
     """Planner of extractions: the extracted node becomes the root of a new hierarchy."""
 
-    def __init__(self, source: Source, node: str = "") -> None:
+    def __init__(self, source: Source, node: str, encode: Encode, *, reads_once: bool = False) -> None:
+        self._encode = encode
+        self._reads_once = reads_once  # whether chunks that are decoded are not moved, too
         found = [key for key in source.iter_keys() if is_any_metadata_key(key)]
         self._nodes = {node_of(key) for key in found if is_metadata_key(key)}
         self._node = node
@@ -70,6 +77,8 @@ class Extractor:
     def take(self, selection: Selection) -> SubsetPlan:
         """Return the plan of the selection; read metadata and shard indexes, but no chunk."""
         subset = plan_subset(self._documents, selection)
+        for pyramid in subset.pyramids if self._reads_once else ():
+            subset.arrays[pyramid.array] = replace(subset.arrays[pyramid.array], is_encoded=True)
         notes = list(subset.notes)
         kept = {path: document for path, document in self._documents.items() if not _is_below(path, subset.dropped)}
         surroundings = Surroundings(self._node, self._nodes, kept)
@@ -87,7 +96,7 @@ class Extractor:
         if (subset.dropped or subset.arrays) and THUMBNAIL in self._source:
             notes.append(f"{THUMBNAIL} is kept unchanged: it shows the whole original image; {DRAW_AGAIN}")
         legacy = [key for key in self._legacy if not _is_below(node_of(key), subset.dropped)]
-        return _make_plan(self._source, kept, subset, notes, legacy)
+        return _make_plan(self._source, kept, subset, notes, legacy, self._encode)
 
     def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
         """Return the plan of the selection; leave out as many of the finest levels as the size limit requires."""
@@ -98,8 +107,7 @@ class Extractor:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
                     f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,} bytes, {what}",
-                    hint="Choose fewer --channels, a single --path or a larger --max-size. Whole chunks are copied, so "
-                    "a smaller --region helps only if the level has several chunks.",
+                    hint="Choose a smaller --region, fewer --channels, a single --path or a larger --max-size.",
                 )
             plan = self.take(replace(selection, skipped=skipped))
         if skipped:
@@ -122,48 +130,85 @@ class SubsetPlan(Plan):
     """The plan to write a part of a hierarchy as a new hierarchy."""
 
     images: tuple[ExtractedImage, ...] = ()  # the extracted part of each image
+    image_notes: tuple[str, ...] = ()  # those of `notes` that are about these parts
     most_levels: int = 0  # the largest number of levels of an image before any were skipped
-    # Returns the exact size of the archive in bytes; if the size exceeds a given limit, returns any number above the
-    # limit.
+    # Returns the size of the archive in bytes, exact if nothing is encoded; if the size exceeds a given limit, returns
+    # any number above the limit.
     count_within: Callable[[int | None], int] = field(default=lambda _: 0)
+    # Returns entries of the chunks that are read: the data, if nothing is encoded.
+    read: Callable[[], Iterator[Entry]] = field(default=lambda: iter(()))
+    is_encoding: bool = False
 
 
 def _make_plan(
-    source: Subtree, kept: Mapping[str, Document], subset: Subset, notes: list[str], legacy: list[str]
+    source: Subtree, kept: Mapping[str, Document], subset: Subset, notes: list[str], legacy: list[str], encode: Encode
 ) -> SubsetPlan:
-    styles = JsonStyles()
+    styles, entries = JsonStyles(), _SubsetEntries(source, subset, notes, encode)
 
     def read(key: str) -> bytes:
         stored, path = source.read(key), node_of(key)
         # Changed documents keep their JSON style.
         return styles.dump_like(subset.documents[path], kept[path], stored) if path in subset.documents else stored
 
-    def data(copied: Callable[[str], Entry]) -> Iterator[Entry]:
-        keys = (key for key in _iter_keys(source, subset.dropped) if not is_metadata_key(key))
-        layouts = {path: array.old for path, array in subset.arrays.items()}
-        return iter_grouped(keys, layouts, copied, cropped)
-
-    def cropped(path: str, group: KeyGroup) -> Iterator[Entry]:
-        array = subset.arrays[path]
-        notes.extend(note_outside(group, path))
-        stored = SourceChunks(source, path, array.old, group.numbers)
-        return iter_cropped(stored, array.box, array.new)
-
     def count(limit: int | None = None) -> int:
-        unread = data(lambda key: Entry(key, (source.part(key),)))
+        unread = entries.iter_read(lambda key: Entry(key, (source.part(key),)))
         return archive_size(chain(plan.iter_head(), unread), plan.comment, limit)
 
     plan = SubsetPlan(
         StoredValues((join_path(path, METADATA) for path in kept), read),
-        lambda _: data(source.entry),
+        entries.iter_written,
         count,
         legacy,
         notes,
         images=tuple(subset.images),
+        image_notes=subset.notes,
         most_levels=subset.most_levels,
         count_within=count,
+        read=lambda: entries.iter_read(source.entry),
+        is_encoding=bool(entries.decoded),
     )
     return plan
+
+
+class _SubsetEntries:
+    """The data entries of a subset: copied, moved, and encoded ones."""
+
+    def __init__(self, source: Subtree, subset: Subset, notes: list[str], encode: Encode) -> None:
+        self._source, self._subset, self._notes, self._encode = source, subset, notes, encode
+        self.decoded = {pyramid.array for pyramid in subset.decoded()}
+
+    def iter_written(self, workers: Workers) -> Iterator[Entry]:
+        """Yield the entries to write."""
+        unmoved = {path for path in self.decoded if not self._subset.arrays[path].is_movable}
+        yield from self._iter_stored(self._source.entry, self._subset.computed | unmoved)
+        if self.decoded:
+            yield from self._encode(self._source, self._subset, self._iter_decoded(), workers)
+
+    def iter_read(self, copied: Callable[[str], Entry]) -> Iterator[Entry]:
+        """Yield the entries to copy and to move, and the chunks to decode, in whole chunks around the crops."""
+        return self._iter_stored(copied, self._subset.computed)
+
+    def _iter_stored(self, copied: Callable[[str], Entry], left_out: set[str]) -> Iterator[Entry]:
+        def cropped(path: str, group: KeyGroup) -> Iterator[Entry]:
+            self._notes.extend(note_outside(group, path))
+            return iter(()) if path in left_out else self._iter_moved(path, group)
+
+        layouts = {path: array.old for path, array in self._subset.arrays.items()}
+        return iter_grouped(self._iter_keys(), layouts, copied, cropped)
+
+    def _iter_decoded(self) -> Iterator[Entry]:
+        layouts = {path: self._subset.arrays[path].old for path in self.decoded}
+        for group in iter_key_groups(self._iter_keys(), layouts):
+            if group.path is not None:
+                yield from self._iter_moved(group.path, group)
+
+    def _iter_moved(self, path: str, group: KeyGroup) -> Iterator[Entry]:
+        array = self._subset.arrays[path]
+        whole = array.whole(path)
+        return iter_cropped(SourceChunks(self._source, path, array.old, group.numbers), whole.box, whole.new)
+
+    def _iter_keys(self) -> Iterator[str]:
+        return (key for key in _iter_keys(self._source, self._subset.dropped) if not is_metadata_key(key))
 
 
 def _iter_keys(source: Source, dropped: set[str]) -> Iterator[str]:

@@ -8,6 +8,8 @@
     A group in another version: 0.5 to 0.6, and back.
 ``placing``
     Transformations as matrices; the places of images in other coordinate systems.
+``downscaling``
+    Where the levels that ozx computes end, and how metadata describe their method.
 ``versions``
     Versions of OME-Zarr, and its drafts.
 ``colors``

@@ -7,7 +7,7 @@ their own scale, and keep the levels that their image keeps.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -20,6 +20,7 @@ from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
 from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
+from ozx.hierarchy.subset.exact import choose_method, crop_exactly
 from ozx.hierarchy.subset.image import (
     crop_image_document,
     explain_crops,
@@ -30,6 +31,7 @@ from ozx.hierarchy.subset.image import (
 from ozx.hierarchy.subset.levels import (
     AxisPlace,
     Box,
+    ComputedLevel,
     Interval,
     LevelCrops,
     Picked,
@@ -37,7 +39,7 @@ from ozx.hierarchy.subset.levels import (
     crop_levels,
     place_axes,
 )
-from ozx.hierarchy.subset.region import IndexRange, Selection, find_channels
+from ozx.hierarchy.subset.region import IndexRange, Selection, UnitRange, find_channels
 from ozx.hierarchy.zarr.array import parse_array
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
@@ -187,6 +189,54 @@ class CroppedArray:
     new: ArrayLayout
     box: Box
     document: Document
+    is_encoded: bool = False  # whether its chunks are decoded and encoded in any case
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether the box consists of whole chunks, so that nothing has to be decoded.
+
+        A chunk that ends behind the box is none of these: its pixels there would still be in the file.
+        """
+        return not self.is_encoded and self.box == whole_chunk_box(self.old, self.box)
+
+    def whole(self, path: str) -> CroppedArray:
+        """Return the crop that grows to whole chunks; `path` is that of the array."""
+        box = whole_chunk_box(self.old, self.box)
+        document = crop_document(self.document, self.old, box)
+        return CroppedArray(self.old, parse_layout(document, path), box, document)
+
+    def within(self, whole: CroppedArray) -> CroppedArray:
+        """Return the same crop of the array that `whole` makes."""
+        start = tuple(at - first for at, first in zip(self.box.start, whole.box.start, strict=True))
+        picked, there = self.box.picked, whole.box.picked
+        if picked is not None and there is not None:
+            picked = replace(picked, pixels=tuple(map(there.pixels.index, picked.pixels)))
+        return replace(self, old=whole.new, box=Box(start, self.box.shape, picked))
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedPyramid:
+    """Arrays of an image that are computed anew from the pixels of a cropped array."""
+
+    array: str  # path of the cropped array
+    levels: tuple[tuple[str, ComputedLevel], ...]  # paths of the computed arrays
+    method: str
+    channel: int | None  # number of the channel axis
+
+
+def whole_chunk_box(layout: ArrayLayout, box: Box) -> Box:
+    """Return a box, extended to whole chunks or the edge of the array."""
+    start, ends = list(box.start), [at + length for at, length in zip(box.start, box.shape, strict=True)]
+    for axis, (chunk, length) in enumerate(zip(layout.chunks, layout.shape, strict=True)):
+        start[axis] -= start[axis] % chunk
+        ends[axis] = min(-(-ends[axis] // chunk) * chunk, length)
+    shape = [end - at for at, end in zip(start, ends, strict=True)]
+    picked = box.picked
+    if picked is not None:
+        axis = picked.dimension
+        pixels = whole_chunks(picked.pixels, layout.chunks[axis], layout.shape[axis])
+        start[axis], shape[axis], picked = box.start[axis], len(pixels), Picked(axis, pixels)
+    return Box(tuple(start), tuple(shape), picked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +278,26 @@ class Subset:
     # New documents by path, those of cropped arrays included.
     documents: dict[str, Document] = field(default_factory=dict)
     arrays: dict[str, CroppedArray] = field(default_factory=dict)
+    # Those of `arrays` that are computed from another.
+    pyramids: list[ComputedPyramid] = field(default_factory=list)
     # Paths of nodes that are left out with everything below them.
     dropped: set[str] = field(default_factory=set)
     notes: tuple[str, ...] = ()
     # The largest number of levels of an image before any were skipped.
     most_levels: int = 0
+
+    @property
+    def computed(self) -> set[str]:
+        """The paths of the arrays that are computed from another."""
+        return {path for pyramid in self.pyramids for path, _ in pyramid.levels}
+
+    def decoded(self) -> Iterator[ComputedPyramid]:
+        """Yield the arrays to decode, with the levels to compute from each."""
+        computed, roots = self.computed, {pyramid.array for pyramid in self.pyramids}
+        yield from self.pyramids
+        for path, array in self.arrays.items():
+            if path not in computed and path not in roots and not array.is_movable:
+                yield ComputedPyramid(path, (), "nearest", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +360,10 @@ class _SubsetPlanner:
                     return
                 cropped = found
             crops.append(cropped)
+        # As in `crop_image_document`.
+        items = [item for item in as_list(ome.raw.get("multiscales")) if isinstance(item, dict)]
+        methods = [choose_method(item.get("type"), is_label=ome.is_label) for item in items]
+        crops = [replace(cropped, method=method) for cropped, method in zip(crops, methods, strict=True)]
         for multiscale, cropped in zip(ome.multiscales, crops, strict=True):
             self._keep_arrays(path, multiscale, cropped)
         if any(self._is_changed(*pair) for pair in zip(ome.multiscales, crops, strict=True)):
@@ -326,7 +395,7 @@ class _SubsetPlanner:
         picked: tuple[int, ...] = ()
         for axis, limits in selection.region.items():
             if axis in places:
-                start, stop = limits.resolve(axis, places[axis].length, where)
+                start, stop = _resolve(axis, limits, places[axis], where)
                 requested[axis] = Interval(Fraction(start), Fraction(stop))
         if has_channels:
             finest = self._layout(path, multiscale.datasets[kept[0]])
@@ -338,7 +407,8 @@ class _SubsetPlanner:
                 f"{where}: expected a region inside the finest extracted level; this region is outside of that level",
                 hint="The levels have different translations: keep the first level, or omit the region.",
             )
-        self._note_crops(path, multiscale, crops, self._note_region(path, multiscale, requested, crops))
+        if selection.whole_chunks:
+            self._note_crops(path, multiscale, crops, self._note_region(path, multiscale, requested, crops))
         return crops, places
 
     def _find_channels(
@@ -350,7 +420,7 @@ class _SubsetPlanner:
         attributes = as_object(self._documents[path].get("attributes"))
         labels = [channel.label for channel in parse_shown_channels(as_object(attributes.get("ome")))]
         found = find_channels(self._selection.channels, labels, count, path or "the root")
-        if has_gaps(found):
+        if has_gaps(found) and self._selection.whole_chunks:
             taken = whole_chunks(found, chunk, count)
             if taken != found:
                 numbers, more = (", ".join(map(str, those)) for those in (found, taken))
@@ -369,7 +439,7 @@ class _SubsetPlanner:
         crops = self._crop_levels(
             path, multiscale, kept, owner.crops.region, owner.places, keep_all=has_same, picked=owner.crops.picked
         )
-        if crops is not None:
+        if crops is not None and self._selection.whole_chunks:
             self._note_crops(path, multiscale, crops, {})
             if note := explain_larger_label(crops, owner.crops):
                 self._notes.add(path, note)
@@ -388,6 +458,9 @@ class _SubsetPlanner:
     ) -> LevelCrops | None:
         where, keep_all = path or "the root", keep_all or self._selection.levels is not None
         layout_of = partial(self._layout, path)
+        if not self._selection.whole_chunks:
+            exact = crop_exactly(multiscale, kept, requested, places, layout_of, where, keep_all=keep_all)
+            return exact and pick_channels(multiscale, exact, picked, (), layout_of)
         kept, shared = separate_levels(multiscale, kept, picked, places, layout_of, where, keep_all=keep_all)
         crops = crop_levels(multiscale, kept, requested, places, layout_of, where, keep_all=keep_all)
         crops = crops and pick_channels(multiscale, crops, picked, shared, layout_of)
@@ -443,11 +516,12 @@ class _SubsetPlanner:
             if number not in chosen:
                 continue
             if array in self._kept and self._kept[array] != chosen[number]:
-                raise UnsupportedError(
-                    f"{array}: expected the same region for all images that use this array; the regions differ",
-                    hint="Omit the region to extract whole levels.",
-                )
+                raise _differing(array)
             self._kept[array] = chosen[number]
+        if crops.computed:
+            finest, *lower = (join_path(path, _path(multiscale, number)) for number in crops.kept)
+            levels = tuple(zip(lower, crops.computed, strict=True))
+            self._add_pyramid(ComputedPyramid(finest, levels, crops.method, find_channel_axis(multiscale.axes)))
         self._subset.images.append(
             ExtractedImage(
                 path,
@@ -457,6 +531,15 @@ class _SubsetPlanner:
                 crops.picked,
             )
         )
+
+    def _add_pyramid(self, pyramid: ComputedPyramid) -> None:
+        if pyramid in self._subset.pyramids:
+            return
+        mine = {pyramid.array, *(path for path, _ in pyramid.levels)}
+        for other in self._subset.pyramids:
+            if shared := mine & {other.array, *(path for path, _ in other.levels)}:
+                raise _differing(min(shared))
+        self._subset.pyramids.append(pyramid)
 
     def _is_changed(self, multiscale: Multiscale, crops: LevelCrops) -> bool:
         return len(crops.kept) != len(multiscale.datasets) or any(box is not None for box in crops.boxes)
@@ -535,3 +618,16 @@ class _SubsetPlanner:
 
 def _path(multiscale: Multiscale, number: int) -> str:
     return multiscale.datasets[number].path or ""
+
+
+def _resolve(axis: str, limits: IndexRange | UnitRange, place: AxisPlace, where: str) -> tuple[int, int]:
+    if isinstance(limits, IndexRange):
+        return limits.resolve(axis, place.length, where)
+    return limits.resolve(axis, place.length, where, place.scale, place.translation, place.unit)
+
+
+def _differing(array: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{array}: expected the same region for all images that use this array; the regions differ",
+        hint="Omit the region to extract whole levels.",
+    )

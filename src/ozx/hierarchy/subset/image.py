@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, copy_json
+from ozx.hierarchy.ome.downscaling import describe_downscaling
 from ozx.hierarchy.ome.model import Dataset, Multiscale
-from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import Placement, exact, parse_transformations, with_axes, with_systems
+from ozx.hierarchy.subset.exact import place_computed
 from ozx.hierarchy.subset.levels import SMALL, Box, Interval, LevelCrops
 from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
 
@@ -25,21 +27,29 @@ def crop_image_document(
     """Return the ``zarr.json`` of an image's group, limited to the kept levels and region; also return notes.
 
     Every kept pixel stays in place: the translation of a level, which comes before the transformations of the whole
-    multiscale, grows by the start of its box. Channels and default planes of ``omero`` are adapted. `shapes` are the
-    known shapes of the uncropped arrays, by path below the group; `where` is the group's name in messages.
+    multiscale, grows by the start of its box. Computed levels get the place and the method by which they are computed.
+    Channels and default planes of ``omero`` are adapted. `shapes` are the known shapes of the uncropped arrays, by path
+    below the group; `where` is the group's name in messages.
     """
     new: Document = copy_json(document)
     ome = new["attributes"]["ome"]
     items = [number for number, item in enumerate(ome["multiscales"]) if isinstance(item, dict)]
-    for place, levels in zip(items, crops, strict=True):
+    for place, multiscale, levels in zip(items, multiscales, crops, strict=True):
+        axes = multiscale.axes
         original = ome["multiscales"][place]
         # A crop of whole levels leaves their transformations alone, whatever these are.
         has_systems = "coordinateSystems" in original and any(box is not None for box in levels.boxes)
         item = with_axes(original, where) if has_systems else original
-        kept = []
-        for number, box in zip(levels.kept, levels.boxes, strict=True):
+        kept: list[Document] = []
+        places = [_place(item["datasets"][number], len(axes), where) for number in levels.kept if levels.computed]
+        for turn, (number, box) in enumerate(zip(levels.kept, levels.boxes, strict=True)):
             dataset = item["datasets"][number]
-            if box is not None:
+            if levels.computed and turn:
+                first = _place(kept[0], len(axes), where)
+                factors = levels.computed[turn - 1].factors
+                moved = place_computed(first, places[0], places[turn], factors, levels.method)
+                _replace(dataset, moved, has_translation=len(kept[0]["coordinateTransformations"]) > 1)
+            elif box is not None:
                 steps = as_list(dataset.get("coordinateTransformations"))
                 # Picked channels are numbered from 0 on, without a shift.
                 start = tuple(
@@ -49,25 +59,48 @@ def crop_image_document(
                 dataset["coordinateTransformations"] = _shifted(steps, start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
+        if levels.computed:
+            item |= describe_downscaling(levels.method)
         ome["multiscales"][place] = with_systems(item, original) if has_systems else item
     if not isinstance(ome.get("omero"), dict):
         return new, []
-    first, finest = multiscales[0], crops[0].kept[0]
-    old, own = (shapes.get(first.datasets[number].path or "") for number in (0, finest))
-    if old is None or own is None or len(old) != len(first.axes) or len(own) != len(old):
+    shown, finest = multiscales[0], crops[0].kept[0]
+    old, own = (shapes.get(shown.datasets[number].path or "") for number in (0, finest))
+    if old is None or own is None or len(old) != len(shown.axes) or len(own) != len(old):
         return new, []
     box = crops[0].boxes[0] or Box((0,) * len(own), own)
-    axes = ["c" if axis.type == "channel" else axis.name for axis in first.axes]
-    return new, _crop_omero(ome["omero"], axes, old, own, box)
+    names = ["c" if axis.type == "channel" else axis.name for axis in shown.axes]
+    return new, _crop_omero(ome["omero"], names, old, own, box)
+
+
+def _place(dataset: Document, dimensions: int, where: str) -> Placement:
+    """Return scale and translation of a level by its own transformations, without those of the whole multiscale."""
+    steps = as_list(dataset.get("coordinateTransformations"))
+    return parse_transformations(steps, dimensions) or _refuse(steps, dimensions, f"{where}, level {dataset['path']!r}")
+
+
+def _replace(dataset: Document, place: Placement, *, has_translation: bool) -> None:
+    """Give a level a scale, and a translation if it needs one or the first level has one.
+
+    Readers infer the form of all levels from the first.
+    """
+    steps: list[Document] = [{"type": "scale", "scale": list(place.scale)}]
+    if has_translation or any(place.translation):
+        steps.append({"type": "translation", "translation": list(place.translation)})
+    dataset["coordinateTransformations"] = steps
+
+
+def _refuse(steps: list[Any], dimensions: int, where: str) -> NoReturn:
+    raise UnsupportedError(
+        f"{where}: expected scales and translations of {dimensions} finite numbers; found {steps!r:.200}",
+        hint="Omit the region to extract whole levels.",
+    )
 
 
 def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
     """Return an array's transformations `steps`, adapted to a crop that begins at pixel `start`."""
     if parse_transformations(steps, len(start)) is None or any("transformations" in as_object(step) for step in steps):
-        raise UnsupportedError(
-            f"{where}: expected scales and translations of {len(start)} finite numbers; found {steps!r:.200}",
-            hint="Omit the region to extract whole levels.",
-        )
+        _refuse(steps, len(start), where)
     if not any(start):
         return steps
     shift = [Fraction(at) for at in start]

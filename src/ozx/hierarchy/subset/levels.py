@@ -93,6 +93,22 @@ class AxisGrid:
         first = min(self.first(interval), (self.length - 1) // self.chunk * self.chunk)
         return first, min(first + self.chunk, self.length)
 
+    def centred(self, interval: Interval) -> tuple[int, int] | None:
+        """Return start and stop of the pixels with centres in `interval`; None if the level does not reach into it.
+
+        A level with larger pixels may have no centre there; then this is the pixel around the middle.
+        """
+        first, last = (
+            min(max(0, math.ceil((end - self.origin) / self.factor - Fraction(1, 2))), self.length) for end in interval
+        )
+        # Halved lengths are rounded up, so that the centre of the level's last pixel may lie behind the image.
+        if interval.stop == self.whole and (self.whole - self.origin) / self.factor > self.length - 1:
+            last = self.length
+        if first < last:
+            return first, last
+        middle = math.floor((interval.start + interval.length / 2 - self.origin) / self.factor)
+        return (middle, middle + 1) if 0 <= middle < self.length else None
+
     def shown(self, interval: Interval) -> Interval:
         """Return `interval` extended to the chunk borders of the crop; unchanged if the crop is empty."""
         if self.is_beside(interval):
@@ -234,6 +250,16 @@ class AxisPlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedLevel:
+    """A level that is computed from the level before."""
+
+    # The numbers of the axes to halve, once after the other: twice for a level of a quarter of the length.
+    halvings: tuple[Lengths, ...]
+    # By how much its pixels are longer than those of the first level, along each axis.
+    factors: Lengths
+
+
+@dataclass(frozen=True, slots=True)
 class LevelCrops:
     """The crops of the levels of one multiscale image."""
 
@@ -249,6 +275,9 @@ class LevelCrops:
     alone: tuple[int, ...] = ()
     # The numbers of the kept channels if channels between them are left out; else empty.
     picked: tuple[int, ...] = ()
+    # How each level after the first is computed from the level before, and the method; None if each is cropped itself.
+    computed: tuple[ComputedLevel, ...] | None = None
+    method: str = ""
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
@@ -285,7 +314,7 @@ def crop_levels(
         return LevelCrops(tuple(kept), (None,) * len(kept))
     layouts = [layout_of(level) for level in levels]
     grids = [
-        _grids(multiscale, level, layout, asked, places, where) for level, layout in zip(levels, layouts, strict=True)
+        grids_of(multiscale, level, layout, asked, places, where) for level, layout in zip(levels, layouts, strict=True)
     ]
     # A label image has one channel for all channels of its image.
     asked = {axis: interval for axis, interval in asked.items() if all(axis in found for found in grids)}
@@ -317,7 +346,7 @@ def crop_levels(
     return LevelCrops(tuple(found), tuple(boxes), region, tuple(left_out), tuple(alone))
 
 
-def _grids(
+def grids_of(
     multiscale: Multiscale,
     level: Dataset,
     layout: ArrayLayout,
@@ -325,6 +354,7 @@ def _grids(
     places: Mapping[str, AxisPlace],
     where: str,
 ) -> dict[str, AxisGrid]:
+    """Return the grids of a level by axis, for the requested axes that it has in common with the image of `places`."""
     scale, translation = _placement(multiscale, level, layout, where)
     grids = {}
     for number, axis in enumerate(multiscale.axes):

@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import Multiscale, unknown_axis
+from ozx.hierarchy.ome.units import ALL_UNITS, check_unit, unit_factor
 
-#: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice or a single index.
+#: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice, or a single index.
 RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
 
-_RANGE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]{1,18})?\s*(:)?\s*(-?[0-9]{1,18})?\s*")
-_HINT = "Write y=0:2048,x=0:2048; t=3 is one index, and z=:10 begins at 0."
+_AXIS = re.compile(r"\s*([^=\s]+)\s*=(.*)", re.DOTALL)
+_BOUND = r"\s*(?:(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]{1,3})?)\s*([^\W\d_]*))?\s*"
+_RANGE = re.compile(rf"{_BOUND}(:)?{_BOUND}", re.IGNORECASE)
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_HINT = "Write y=0:2048,x=0:2048 in pixels, or x=10:20um; t=3 is one index, and z=:10 begins at 0."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,36 @@ class IndexRange:
 
     def __str__(self) -> str:
         return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRange:
+    """A range of positions along an axis, in a unit; None is an end of the image."""
+
+    start: float | None
+    stop: float | None
+    unit: str
+
+    def resolve(
+        self, axis: str, length: int, where: str, scale: float, translation: float, axis_unit: str | None
+    ) -> tuple[int, int]:
+        """Return start and stop of the pixels with centres in the range; see `centred_range`."""
+        if axis_unit not in ALL_UNITS:
+            has = "no unit" if axis_unit is None else f"the unit {axis_unit!r}, which ozx does not know"
+            raise UsageError(
+                f"{where}: axis {axis} has {has}, so {axis}={self} has no meaning",
+                hint="Give the region in pixels, or write the unit with ozx edit --unit.",
+            )
+        factor = unit_factor(self.unit, axis_unit)
+        bounds = (
+            None if self.start is None else self.start * factor,
+            None if self.stop is None else self.stop * factor,
+        )
+        return centred_range(bounds, length, scale, translation, axis=axis, unit=axis_unit, where=where)
+
+    def __str__(self) -> str:
+        ends = ("" if end is None else f"{end:g}" for end in (self.start, self.stop))
+        return f"{':'.join(ends)} {self.unit}"
 
 
 # A bound this near to the centre of a pixel, in pixels, is on it: 1.1 / 0.1 is 11.000000000000002.
@@ -114,10 +148,10 @@ def _first_from(position: float) -> int:
 
 
 #: By axis name.
-Region = Mapping[str, IndexRange]
+Region = Mapping[str, IndexRange | UnitRange]
 
 
-def parse_region(value: RegionLike | None) -> dict[str, IndexRange]:
+def parse_region(value: RegionLike | None) -> dict[str, IndexRange | UnitRange]:
     """Parse a region from text or a mapping; None means the whole image."""
     if value is None:
         return {}
@@ -125,7 +159,7 @@ def parse_region(value: RegionLike | None) -> dict[str, IndexRange]:
         return _parse_text(value)
     if not isinstance(value, Mapping):
         raise UsageError(f"expected a region as text or as a mapping of axes; got {value!r}", hint=_HINT)
-    region = {}
+    region: dict[str, IndexRange | UnitRange] = {}
     for axis, bounds in value.items():
         if not isinstance(axis, str) or not axis:
             raise UsageError(f"expected the name of an axis, such as x; got {axis!r}", hint=_HINT)
@@ -133,23 +167,41 @@ def parse_region(value: RegionLike | None) -> dict[str, IndexRange]:
     return region
 
 
-def _parse_text(text: str) -> dict[str, IndexRange]:
-    region: dict[str, IndexRange] = {}
+def _parse_text(text: str) -> dict[str, IndexRange | UnitRange]:
+    region: dict[str, IndexRange | UnitRange] = {}
     for item in text.split(","):
-        match = _RANGE.fullmatch(item)
-        if match is None or (match[3] is None and match[2] is None):
+        match = _AXIS.fullmatch(item)
+        if match is None:
             raise UsageError(
                 f"expected a range of an axis, such as y=0:512; got {item.strip()!r} in {text!r}", hint=_HINT
             )
-        axis, start, colon, stop = match.groups()
+        axis, bounds = match.groups()
         if axis in region:
             raise UsageError(f"axis {axis} is given twice in {text!r}")
-        if colon is None and stop is not None:  # two numbers with a blank between them
-            raise UsageError(f"expected a colon between two numbers; got {item.strip()!r}", hint=_HINT)
-        first = None if start is None else int(start)
-        last = None if stop is None else int(stop)
-        region[axis] = IndexRange(first, last) if colon else _one(int(start))
+        region[axis] = _parse_range(axis, bounds)
     return region
+
+
+def _parse_range(axis: str, text: str) -> IndexRange | UnitRange:
+    """Parse the range of one axis, such as ``0:512``, ``3`` or ``10:20um``."""
+    match = _RANGE.fullmatch(text)
+    if match is None or not any(match.groups()):
+        raise UsageError(f"expected a range of an axis, such as {axis}=0:512; got {axis}={text.strip()}", hint=_HINT)
+    start, start_unit, colon, stop, stop_unit = match.groups()
+    if colon is None and stop is not None:  # two numbers with a blank between them
+        raise UsageError(f"expected a colon between two numbers; got {axis}={text.strip()}", hint=_HINT)
+    if start_unit or stop_unit:
+        if colon is None:
+            raise UsageError(f"expected a range in units, such as {axis}=10:20um; got {axis}={text.strip()}")
+        unit = check_unit(stop_unit or start_unit)
+        factor = unit_factor(check_unit(start_unit or unit), unit)
+        return UnitRange(None if start is None else float(start) * factor, None if stop is None else float(stop), unit)
+    if not all(end is None or _INTEGER.fullmatch(end) for end in (start, stop)):
+        raise UsageError(
+            f"expected whole pixels, or a unit after the numbers, such as um; got {axis}={text.strip()}", hint=_HINT
+        )
+    first, last = (None if end is None else int(end) for end in (start, stop))
+    return _one(int(start)) if colon is None else IndexRange(first, last)
 
 
 def _parse_bounds(axis: str, bounds: object) -> IndexRange:
@@ -190,6 +242,8 @@ class Selection:
     skipped: int = 0
     # Names or numbers of channels; empty for all.
     channels: tuple[str, ...] = ()
+    # Whether the region grows to whole chunks, which are then moved without decoding.
+    whole_chunks: bool = False
 
     def check(self, multiscales: Sequence[Multiscale]) -> None:
         """Raise an error if an axis or level of the selection exists in no image."""

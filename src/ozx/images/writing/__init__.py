@@ -8,6 +8,8 @@
     The blocks of a pyramid and their order; the pyramid and its chunks, made in one pass.
 ``array_layout``, ``documents``
     Chunks and shards of arrays; the ``zarr.json`` documents of one image, and of a whole hierarchy.
+``cropping``
+    Cropped arrays, decoded and encoded again, with the levels computed from them.
 ``shard_assembly``
     Assembly of chunks into shards in any thread.
 ``hierarchy_writing``

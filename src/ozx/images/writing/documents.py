@@ -14,6 +14,7 @@ from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
 from ozx.hierarchy.ome.conversion import convert_group
+from ozx.hierarchy.ome.downscaling import describe_downscaling
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel, plan_pyramid
@@ -22,12 +23,6 @@ from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel, p
 
 #: The written version of OME-Zarr.
 VERSION = "0.5"
-
-_METHODS = {
-    "mean": "the mean",
-    "nearest": "the first",
-    "mode": "the most frequent",
-}
 
 
 def group_document(ome: Mapping[str, Any] | None = None) -> Document:
@@ -68,11 +63,7 @@ def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     given = len(image.levels)
     if not is_made:
         return {"type": "unknown", "metadata": {"description": f"The {given} levels come from the source."}}
-    first = "first level comes" if given == 1 else f"first {given} levels come"
-    method = image.pyramid.method
-    pixel = f"Each pixel of another level is {_METHODS[method]} of the pixels that it replaces in the previous level."
-    text = f"The {first} from the source. {pixel}"
-    return {"type": method, "metadata": {"description": text}}
+    return describe_downscaling(image.pyramid.method, given)
 
 
 def _describe_channels(image: NewImage, shape: Sequence[int], windows: Mapping[int, Window]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ with any executor, and with any number of blocks at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -73,18 +73,7 @@ def write_hierarchy(
     def data(workers: Workers) -> Iterator[Entry]:
         for key, value in hierarchy.files.items():
             yield Entry(key, (BytesPart(value),))
-        results = in_order(_submitted(workers.executor, all_made), workers.jobs)
-        for number, of_level in groupby(results, itemgetter(0)):
-            made = all_made[number]
-            for _, result in of_level:
-                for chunk in made.pyramid.accept(result):
-                    finished = made.shards[chunk.level].add(chunk.place, chunk.data)
-                    if finished is not None and finished.entry is not None:
-                        yield checked_size(finished.entry)
-                if result.damage and on_damage is not None:
-                    on_damage(result.damage)
-                progress.advance(result.size)
-            made.finish()
+        yield from iter_pixels(all_made, workers, progress, on_damage)
 
     documents = cache(nodes.documents)  # complete once all pixels have been read
     drafts = nodes.documents(are_drafts=True)
@@ -96,13 +85,13 @@ def write_hierarchy(
         return write_archive(plan, descriptor, workers, progress)
 
 
-@dataclass
-class _Made:
+@dataclass(eq=False)
+class MadeLevels:
     """A level whose pixels are read from a source, and the lower levels computed from these pixels."""
 
     pyramid: Pyramid
-    shards: list[OpenShards]
-    windows: dict[int, Window]
+    shards: Mapping[int, OpenShards]  # of the stored levels, by number
+    windows: dict[int, Window] = field(default_factory=dict)
 
     def finish(self) -> None:
         """Set the contrast of the channels from the sampled pixels, and delete the samples."""
@@ -111,9 +100,29 @@ class _Made:
         self.pyramid.samples.clear()
 
 
+def iter_pixels(
+    all_made: Iterable[MadeLevels],
+    workers: Workers,
+    progress: Progress = NO_PROGRESS,
+    on_damage: Callable[[tuple[str, ...]], object] | None = None,
+) -> Iterator[Entry]:
+    """Yield the chunks and shards of levels as soon as they are complete, in the same order with any executor."""
+    results = in_order(_submitted(workers.executor, all_made), workers.jobs)
+    for made, of_level in groupby(results, itemgetter(0)):
+        for _, result in of_level:
+            for chunk in made.pyramid.accept(result):
+                finished = made.shards[chunk.level].add(chunk.place, chunk.data)
+                if finished is not None and finished.entry is not None:
+                    yield checked_size(finished.entry)
+            if result.damage and on_damage is not None:
+                on_damage(result.damage)
+            progress.advance(result.size)
+        made.finish()
+
+
 def _iter_made(
     documents: HierarchyDocuments, path: str, planned: PlannedImage, allocate: Allocate | None
-) -> Iterator[_Made]:
+) -> Iterator[MadeLevels]:
     image = planned.image
     paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
@@ -133,7 +142,7 @@ def _iter_made(
             channel=image.channel_axis,
             is_sampled=is_sampled and number == 0,
         )
-        yield _Made(pyramid, shards[number:stop], planned.windows)
+        yield MadeLevels(pyramid, dict(enumerate(shards[number:stop])), planned.windows)
 
 
 @contextmanager
@@ -147,7 +156,7 @@ def block_workers(executor: Executor | None = None, ahead: int | None = None) ->
         yield Workers(_AHEAD * threads, workers.executor)
 
 
-def _submitted(executor: Executor, all_made: list[_Made]) -> Iterator[tuple[int, Future[BlockResult]]]:
-    for number, made in enumerate(all_made):
+def _submitted(executor: Executor, all_made: Iterable[MadeLevels]) -> Iterator[tuple[MadeLevels, Future[BlockResult]]]:
+    for made in all_made:
         for task in made.pyramid.tasks():
-            yield number, executor.submit(make_block, task)
+            yield made, executor.submit(make_block, task)

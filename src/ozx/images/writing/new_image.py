@@ -10,15 +10,13 @@ from typing import Any
 from ozx.errors import UsageError
 from ozx.hierarchy.images import SERIES
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
+from ozx.hierarchy.ome.downscaling import COARSEST
 from ozx.hierarchy.ome.model import Axis, find_channel_axis
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
 # The resolution levels of an image, and the physical positions of their pixels.
-
-#: The longest side of the coarsest level in pixels: that of a thumbnail.
-COARSEST = 256
 
 # If a voxel is less than √2 times as long along z as along y and x, halving z too keeps it closer to a cube.
 _NEARLY_CUBIC = math.sqrt(2)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, SMALL_CHUNK, Allocate, ChunkCodec, compile_codecs, encode_gzip
+from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import ArrayLayout
@@ -207,12 +208,14 @@ class EncodedChunk(NamedTuple):
 class LevelWork:
     """A level to compute, and the codec of its chunks; can be pickled, unless `allocate` cannot.
 
-    `allocate` gives the memory of large chunks without compressor; by default, chunks are `bytes`.
+    `allocate` gives the memory of large chunks without compressor; by default, chunks are `bytes`. A level without a
+    codec is not stored: others are computed from it.
     """
 
     level: LevelGeometry
-    codec: ChunkCodec
+    codec: ChunkCodec | PixelCodec | None
     allocate: Allocate | None = None
+    fill_value: Any = 0  # of chunks that are not stored
 
 
 def new_level(
@@ -358,12 +361,16 @@ def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[l
 def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork) -> Iterator[EncodedChunk]:
     """Yield the encoded chunks of a block, in C order."""
     codec = level.codec
+    if not isinstance(codec, ChunkCodec):
+        if codec is not None:
+            yield from _encode_by_zarr(codec, pixels, corner, number)
+        return
     is_small = codec.size <= SMALL_CHUNK
     # A stream uses the memory of a view again, which must not be that of compressed bytes.
     is_own = level.allocate is not None and codec.compressor is None and not is_small
     sizes = [*zip(pixels.shape, codec.shape, corner, strict=True)]
     whole = tuple(slice(0, length // part * part) for length, part, _ in sizes)
-    small = codec.encode_all_unless_filled(pixels[whole], 0) if is_small else iter(())
+    small = codec.encode_all_unless_filled(pixels[whole], level.fill_value) if is_small else iter(())
     # For each axis: the first pixel of a chunk, the chunk's place in the grid, and whether it ends inside the block.
     axes = [
         [(at, (at + first) // part, at + part <= length) for at in range(0, length, part)]
@@ -375,8 +382,18 @@ def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork
             yield EncodedChunk(number, place, next(small))
             continue
         part = tuple(slice(at, at + length) for (at, _, _), length in zip(chunk, codec.shape, strict=True))
-        data = codec.encode_unless_filled(pixels[part], 0, level.allocate if is_own else None)
+        data = codec.encode_unless_filled(pixels[part], level.fill_value, level.allocate if is_own else None)
         yield EncodedChunk(number, place, data if data is None or is_own else bytes(data))
+
+
+def _encode_by_zarr(codec: PixelCodec, pixels: NDArray[Any], corner: Lengths, number: int) -> Iterator[EncodedChunk]:
+    """Yield the chunks of a block, encoded by codecs that only zarr-python has."""
+    ranges = [range(0, length, part) for length, part in zip(pixels.shape, codec.shape, strict=True)]
+    for starts in product(*ranges):
+        part = pixels[tuple(slice(at, at + length) for at, length in zip(starts, codec.shape, strict=True))]
+        (data,) = codec.encode([part])
+        place = tuple((at + first) // length for at, first, length in zip(starts, corner, codec.shape, strict=True))
+        yield EncodedChunk(number, place, data)
 
 
 def frame_pyramid(

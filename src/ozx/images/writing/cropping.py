@@ -1,0 +1,151 @@
+"""Pixels of cropped arrays: chunks that are decoded and encoded again, and the levels computed from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.codecs.pixel_codec import open_codec
+from ozx.errors import UnsupportedError
+from ozx.flow.entry import Entry
+from ozx.flow.plan import Plan
+from ozx.flow.repair.source import RepairedSource
+from ozx.flow.sinks.archive import write_archive
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.json.reading import dump_document
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
+from ozx.hierarchy.subset.levels import Box
+from ozx.images.pixel_source import ArraySource, Region
+from ozx.images.writing.documents import group_document
+from ozx.images.writing.downsampling import halved_shape, parse_method
+from ozx.images.writing.hierarchy_writing import MadeLevels, iter_pixels
+from ozx.images.writing.pyramid import LevelGeometry, LevelWork, Pyramid
+from ozx.images.writing.shard_assembly import OpenShards
+from ozx.progress import NO_PROGRESS
+from ozx.store.array import opened_array
+from ozx.store.image_view import Level
+from ozx.store.opening import opened_hierarchy
+from ozx.store.read_only_stores import open_source_group
+from ozx.threads import Workers
+
+_KINDS = "biufc"
+
+
+def iter_encoded(
+    repaired: RepairedSource,
+    path: str,
+    node: str,
+    source: Source,
+    subset: Subset,
+    chunks: Iterable[Entry],
+    workers: Workers,
+) -> Iterator[Entry]:
+    """Yield the entries of the arrays that a part of a hierarchy decodes, block by block, so that memory is bounded.
+
+    `repaired` is the hierarchy at `path`, `source` its part below `node`, and `chunks` are those to decode.
+    """
+    start = ""
+    with ExitStack() as opened:
+        if repaired.remote is not None:
+            group, subset = opened.enter_context(_fetched(subset, chunks, workers))
+        elif os.path.isfile(path) and not repaired.repairs and not repaired.left_out:
+            # The store of a file reads pixels faster than that of a source, but repairs nothing.
+            group, start = opened.enter_context(opened_hierarchy(path)), node
+        else:
+            group = open_source_group(source, 3)
+        yield from iter_pixels((_make(group, start, subset, pyramid) for pyramid in subset.decoded()), workers)
+
+
+@contextmanager
+def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Iterator[tuple[zarr.Group, Subset]]:
+    """Yield a local copy of the arrays to decode, cropped to whole chunks, and the subset of this copy.
+
+    Neighbouring blocks share chunks. From a server, each chunk is requested once, and adjacent ones together.
+    """
+    wholes = {pyramid.array: subset.arrays[pyramid.array].whole(pyramid.array) for pyramid in subset.decoded()}
+    documents = {"": group_document(), **{path: whole.document for path, whole in wholes.items()}}
+    metadata = {join_path(path, METADATA): dump_document(document) for path, document in documents.items()}
+    with TemporaryDirectory(prefix="ozx-crop-") as folder:
+        copy = os.path.join(folder, "chunks.ozx")
+        with open(copy, "xb") as file:
+            write_archive(Plan(metadata, lambda _: chunks, lambda: 0), file.fileno(), workers, NO_PROGRESS)
+        cropped = {path: subset.arrays[path].within(whole) for path, whole in wholes.items()}
+        with opened_hierarchy(copy) as group:
+            yield group, replace(subset, arrays={**subset.arrays, **cropped})
+
+
+@dataclass(frozen=True, slots=True)
+class CroppedPixels:
+    """The pixels of a level in a box, as an array."""
+
+    level: Level
+    box: Box
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the box."""
+        return self.box.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the pixels."""
+        return self.level.dtype
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of the smallest unit that is decoded."""
+        return self.level.chunks
+
+    def __getitem__(self, region: Region) -> NDArray[Any]:
+        start, picked = self.box.start, self.box.picked
+        key = [slice(part.start + at, part.stop + at) for part, at in zip(region, start, strict=True)]
+        if picked is None:
+            return self.level[tuple(key)]
+        planes = []
+        for pixel in picked.pixels[region[picked.dimension]]:
+            key[picked.dimension] = slice(pixel, pixel + 1)
+            planes.append(self.level[tuple(key)])
+        return np.concatenate(planes, picked.dimension)
+
+
+def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyramid) -> MadeLevels:
+    """Return the levels to make of a cropped array; the array itself is left out if its chunks are moved."""
+    first = subset.arrays[pyramid.array]
+    array = opened_array(group[join_path(start, pyramid.array)])
+    pixels = CroppedPixels(Level(array, pyramid.array), first.box)
+    if pixels.dtype.kind not in _KINDS and pyramid.levels:
+        raise UnsupportedError(
+            f"{pyramid.array}: expected pixels that are numbers, of which levels can be computed; found {pixels.dtype}",
+            hint="Extract a single level (--levels 0), or whole chunks (--whole-chunks).",
+        )
+    works, shards = [_work(pyramid.array, first, (), is_stored=not first.is_movable)], {}
+    if not first.is_movable:
+        shards[0] = OpenShards(first.new, pyramid.array)
+    for path, computed in pyramid.levels:
+        for halved in computed.halvings[:-1]:
+            shape = halved_shape(works[-1].level.shape, halved)
+            works.append(LevelWork(LevelGeometry(shape, (1,) * len(shape), (1,) * len(shape), halved), None))
+        shards[len(works)] = OpenShards(subset.arrays[path].new, path)
+        works.append(_work(path, subset.arrays[path], (computed.halvings or ((),))[-1], is_stored=True))
+    axes = tuple(map(str, range(len(first.box.shape))))
+    source = ArraySource(pixels, axes)
+    return MadeLevels(Pyramid(source, works, parse_method(pyramid.method), channel=pyramid.channel), shards)
+
+
+def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelWork:
+    layout = array.new
+    geometry = LevelGeometry(layout.shape, layout.chunks, layout.stored_shape, halved)
+    if not is_stored:
+        return LevelWork(geometry, None)
+    codec = open_codec(array.document, path)
+    return LevelWork(geometry, codec.codec or codec, fill_value=codec.fill_value)
