@@ -52,7 +52,7 @@ def test_an_option_before_the_command_is_told_its_place(capsys, option):
 @pytest.mark.parametrize(
     ("arguments", "suggestion", "owners"),
     [
-        (["export", "a.ozx", "--channels", "0"], "", " --channels is an option of ozx extract."),
+        (["export", "a.ozx", "--max-size", "5"], "", " --max-size is an option of ozx extract."),
         (["pack", "a", "--pixel-size", "2"], "", " --pixel-size is an option of ozx import, ozx stream, ozx edit."),
         (["info", "a.ozx", "--force"], "", ""),  # many commands have it
         (["validate", "a.ozx", "--levle", "data"], " Did you mean --level?", ""),

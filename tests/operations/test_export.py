@@ -549,3 +549,30 @@ def test_progress_counts_the_pixels(tmp_path):
     ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", progress=progress)
     assert progress.done == 2 * 2 * (256**2 + 128**2 + 64**2)
     assert (progress.phases, progress.stopped) == ([("a.tif", progress.done)], 1)
+
+
+def test_region_and_channels_are_those_of_a_crop(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 4000, (3, 700, 650), dtype="uint16")
+    sizes = {"y": 0.5, "x": 0.5}
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", channels=list("ABC"), scale=sizes, unit="um", sync=False)
+    result = ozx.export(tmp_path / "a.ozx", tmp_path / "a.tif", region="y=3:600,x=10:300um", channels="A,C", sync=False)
+    (image,) = result.images
+    assert (image.axes, image.levels) == ({"t": 1, "c": 2, "z": 1, "y": 597, "x": 580}, ("0", "1", "2"))
+    with tifffile.TiffFile(tmp_path / "a.tif") as tiff:
+        np.testing.assert_array_equal(tiff.series[0].asarray(), pixels[[0, 2], 3:600, 20:600])
+        assert len(tiff.series[0].levels) == 3
+        assert 'Name="C"' in tiff.ome_metadata
+        assert 'Name="B"' not in tiff.ome_metadata
+
+
+def test_region_of_a_node_keeps_the_name_of_the_node(tmp_path):
+    ozx.pack(FIXTURES / "plate.ome.zarr", tmp_path / "a.ozx")
+    region = {"y": (1, 20), "x": (2, 9)}
+    result = ozx.export(tmp_path / "a.ozx", tmp_path / "a.tif", node="A/1/0", region=region, levels="0")
+    assert (result.node, result.images[0].path, result.images[0].levels) == ("A/1/0", "A/1/0", ("A/1/0/0",))
+    with tifffile.TiffFile(tmp_path / "a.tif") as tiff:
+        expected = ozx.open(tmp_path / "a.ozx")["A/1/0/0"][..., 1:20, 2:9]
+        np.testing.assert_array_equal(tiff.series[0].asarray().squeeze(), expected.squeeze())
+    with pytest.raises(UsageError, match="expected a region within y="):
+        ozx.export(tmp_path / "a.ozx", tmp_path / "b.tif", region="y=0:9999")
+    assert not (tmp_path / "b.tif").exists()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import result_options
+from ozx.cli.options import join_parts, part_options, result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.operations.export import ExportedImageResult, ExportResult, export
 
@@ -18,6 +18,7 @@ from ozx.operations.export import ExportedImageResult, ExportResult, export
 @many_options(has_jobs=False)
 @click.option("--path", "node", metavar="NODE", default="", help="Export only this image, label image, well, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
+@part_options
 @click.option(
     "--compression",
     type=click.Choice(["zlib", "zstd", "lzw", "none"]),
@@ -50,12 +51,13 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx export cells.ozx cells.ome.tif
       ozx export plate.ozx field.ome.tif --path A/1/0
       ozx export cells.ozx nuclei.ome.tif --path labels/nuclei
+      ozx export cells.ozx corner.ome.tif --region x=10:60um,y=20:70um --channels DAPI
       ozx export *.ozx --out-dir tiffs
       ozx export slide.ozx preview.ome.tif --levels 2:
     """
     # zarr reads chunks concurrently and reports the first damaged one; asyncio would print the others at the exit.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    return run_verb(_VERB, arguments, **options)
+    return run_verb(_VERB, arguments, **join_parts(options))
 
 
 def _lines(result: ExportResult) -> list[str]:

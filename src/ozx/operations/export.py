@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.reading import JsonResult, plain_json
-from ozx.hierarchy.subset.region import parse_levels
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.subset.region import IndexRange, RegionLike, Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import checked_jobs, processors
 
@@ -110,6 +112,8 @@ def export(
     *,
     node: str = "",
     levels: str | int | slice | None = None,
+    region: RegionLike | None = None,
+    channels: str | int | Iterable[str | int] | None = None,
     compression: str = "zlib",
     tile: int | None = None,
     jobs: int | None = None,
@@ -133,6 +137,9 @@ def export(
     levels
         Resolution levels as a Python slice: ``":3"`` selects the three finest, ``"1:"`` all but the finest; 0 is the
         finest. By default all.
+    region, channels
+        The pixels and channels to export; see `ozx.extract`. The part is first written to a temporary file (in
+        ``TMPDIR``).
     compression
         ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
     tile
@@ -173,22 +180,33 @@ def export(
     from ozx.images.ome_tiff import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
     from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
+    from ozx.images.writing.cropping import cropped_file  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     target = given_output(out, remote=True)
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
+    selection = Selection(None if levels is None else choice, parse_region(region), channels=parse_channels(channels))
     _check_tile(tile)
+    notes: list[str] = []
     threads = min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
     check_name(target, "a TIFF file")
     _check_target(path, target, force=force)
     try:
-        with opened_hierarchy(path) as group:
+        location, part = parse_location(path), ""
+        full_node = join_path(location.node, node.strip("/"))
+        with ExitStack() as opened:
+            if selection.region or selection.channels:
+                cropped, plan = opened.enter_context(cropped_file(location.path, full_node, selection))
+                group, node, choice, part = opened.enter_context(opened_hierarchy(cropped)), "", IndexRange(), full_node
+                notes += plan.image_notes
+                location = Place(cropped)
+            else:
+                group = opened.enter_context(opened_hierarchy(path))
             read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
             taken = take_hierarchy(group, node, choice)
-            _check_price(taken, parse_location(path))
+            _check_price(taken, location)
             pixels = sum(level.size for image in taken.images for level in image.levels)
-            full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
             progress = begin_phase(progress, os.path.basename(target), pixels)
             with spooled_output(target, force=force, sync=sync) as new:
                 is_big = _write(taken, new.path, compression, tile, threads, progress)
@@ -196,7 +214,7 @@ def export(
             progress.stop()
     except OzxError as error:
         raise error.at(printable_location(path)) from None
-    notes = list(dict.fromkeys(taken.notes))
+    notes = list(dict.fromkeys([*notes, *taken.notes]))
     if not target.lower().endswith(_ENDINGS):
         notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file")
     notes += swept_notes(new.swept)
@@ -208,7 +226,7 @@ def export(
         is_big,
         compression,
         "updated" if taken.kept else "made",
-        tuple(_describe(taken)),
+        tuple(_describe(taken, part)),
         len(taken.images),
         tuple(notes),
     )
@@ -246,7 +264,7 @@ def _check_price(taken: ExportedHierarchy, source: Place) -> None:
             pages += image.page_count
     where = taken.images[0].path or "the root" if taken.images else "the root"
     hint = (
-        "Export a part of the image (ozx extract --region) or coarser levels (--levels 1:), or merge its chunks into "
+        "Export a part of the image (--region) or coarser levels (--levels 1:), or merge its chunks into "
         "larger chunks first (ozx repack --chunks)."
     )
     check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: the export", hint)
@@ -276,14 +294,15 @@ def _has_bytes(source: Place, least: int) -> bool:
     return False
 
 
-def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
+def _describe(taken: ExportedHierarchy, part: str) -> list[ExportedImageResult]:
+    """Return the results of the images; `part` is the node that a crop of the hierarchy has as its root."""
     return [
         ExportedImageResult(
-            image.path,
+            join_path(part, image.path),
             image.description.name,
             dict(zip("tczyx", image.shape, strict=True)),
             image.dtype.name,
-            tuple(level.pixels.path for level in image.levels),
+            tuple(join_path(part, level.pixels.path) for level in image.levels),
         )
         for image in taken.images[:_DESCRIBED]
     ]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,6 +18,8 @@ from ozx.codecs.pixel_codec import open_codec
 from ozx.errors import UnsupportedError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
+from ozx.flow.plans.subset import Extractor, SubsetPlan
+from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import Source
@@ -25,6 +28,7 @@ from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
 from ozx.hierarchy.subset.levels import Box
+from ozx.hierarchy.subset.region import Selection
 from ozx.images.pixel_source import ArraySource, Region
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.downsampling import halved_shape, parse_method
@@ -36,7 +40,7 @@ from ozx.store.array import opened_array
 from ozx.store.image_view import Level
 from ozx.store.opening import opened_hierarchy
 from ozx.store.read_only_stores import open_source_group
-from ozx.threads import Workers
+from ozx.threads import Workers, working
 
 _KINDS = "biufc"
 
@@ -149,3 +153,20 @@ def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored:
         return LevelWork(geometry, None)
     codec = open_codec(array.document, path)
     return LevelWork(geometry, codec.codec or codec, fill_value=codec.fill_value)
+
+
+@contextmanager
+def cropped_file(path: str, node: str, selection: Selection) -> Iterator[tuple[str, SubsetPlan]]:
+    """Yield the path of a temporary file with a part of a hierarchy, whose root is `node`, and the plan of the part."""
+    with (
+        open_repaired(path) as source,
+        working() as workers,
+        TemporaryDirectory(prefix="ozx-crop-") as folder,
+    ):
+        encode = partial(iter_encoded, source, path, node)
+        plan = Extractor(source, node, encode, reads_once=source.remote is not None).take(selection)
+        cropped = os.path.join(folder, "crop.ozx")
+        with open(cropped, "xb") as file:
+            write_archive(plan, file.fileno(), workers, NO_PROGRESS)
+        source.check_unchanged()
+        yield cropped, plan
