@@ -102,7 +102,7 @@ class ImportManyResult(JsonResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _ImportOptions:
     """The options of `import_tiff`, with the same names and defaults."""
 
     axes: str | Sequence[str] | None = None
@@ -240,7 +240,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    options = _Options(
+    options = _ImportOptions(
         axes=axes,
         keep_singletons=keep_singletons,
         series=series,
@@ -330,10 +330,10 @@ def import_tiffs(
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
-    if unknown := sorted(options.keys() - {field.name for field in fields(_Options)}):
+    if unknown := sorted(options.keys() - {field.name for field in fields(_ImportOptions)}):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
     check_is_list(sources, "ozx.import_tiff")
-    parsed = _parse(_Options(**options))
+    parsed = _parse(_ImportOptions(**options))
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     paths = [given_source(source) for source in sources]
     targets = [given_output(_default_output(path, folder), remote=True) for path in paths]
@@ -386,7 +386,7 @@ def _import_task(
     return replace(result, status="imported")
 
 
-def _parse(asked: _Options) -> _Order:
+def _parse(asked: _ImportOptions) -> _Order:
     """Return the options of `import_tiff` after validation; raise `UsageError` if one is invalid."""
     for name, value, allowed in (
         ("on_error", asked.on_error, ("fail", "fill")),

@@ -35,7 +35,7 @@ from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import Document, plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
-from ozx.images.streaming.chunk_store import chunks_of
+from ozx.images.streaming.open_chunks import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote

@@ -14,9 +14,9 @@ from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
 from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.frames import FrameOrder, FrameRing
+from ozx.images.streaming.open_chunks import OpenChunks, chunks_path
 from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.stream_images import (
     ENDLESS,
@@ -166,7 +166,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
     threads = None if jobs is None else checked_jobs(jobs)
-    store = ChunkStore(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
+    store = OpenChunks(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
     names = list(cameras or positions or plans)
     images = {
         name: StreamedImage(

@@ -21,7 +21,6 @@ from ozx.archive.recovery.entries import (
     BrokenEntry,
     EntryTable,
     Evidence,
-    FoundEntry,
     LostEntry,
     Scan,
     StoredValue,
@@ -29,7 +28,7 @@ from ozx.archive.recovery.entries import (
     listed_claims,
     repeated_names,
 )
-from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, ValueFinder, VerifiedValue, local_header_at
+from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, FoundEntry, ValueFinder, local_header_at
 
 # Rows of the central directory whose offsets are shifted or damaged.
 
@@ -244,13 +243,13 @@ class _DirectoryMerge:
         return False
 
     def _keep(
-        self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
+        self, row: int, entry: FoundEntry, start: int, value: FoundEntry, local: LocalHeader | None, name: str | None
     ) -> None:
         """Add a value that was found through its row in the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
-        stop = max(value.end, self._finder.stop_of(value))
+        stop = max(value.stop, self._finder.stop_of(value))
         self._drop_inside(start, stop)
-        result.entries.append(FoundEntry(entry.name, start, *value)._replace(stop=stop, is_searched=False))
+        result.entries.append(value._replace(name=entry.name, start=start, stop=stop, is_searched=False))
         result.names_by.append(Witnesses.ONE)
         self._row_of = np.append(self._row_of, -1)
         raw = entry.name.encode("utf-8", "surrogateescape")
@@ -285,7 +284,7 @@ class _DirectoryMerge:
         if name != entry.name and not self._has_name_at(start, raw):
             return False
         data_offset = start + local_header_length(fixed)
-        value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
+        value = FoundEntry(entry.name, start, data_offset, STORED, 0, 0, 0)
         stop = self._finder.stop_of(value)
         if not (data_offset in self._boundaries or stop in self._boundaries):
             return False
@@ -353,11 +352,10 @@ class _DirectoryMerge:
             return None
         if broken.stored_size not in (None, 0, entry.stored_size):
             return None
-        end = broken.data_offset + entry.stored_size
-        if broken.name != entry.name or end > self._source.size():
+        value = entry._replace(data_offset=broken.data_offset)
+        if broken.name != entry.name or value.end > self._source.size():
             return None  # the local header belongs to another entry, and the bytes may, too
-        value = VerifiedValue(broken.data_offset, STORED, entry.stored_size, entry.size, entry.crc32, end)
-        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > end
+        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > value.end
         return StoredValue(
             broken.data_offset, entry.stored_size, is_named_twice=True, has_one_checksum=has_one_checksum
         )

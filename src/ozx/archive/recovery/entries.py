@@ -13,26 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.directory import EndOfDirectory
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
-from ozx.archive.recovery.values import Claim
-
-
-class FoundEntry(NamedTuple):
-    """A scanned entry with a verified value, or a header of the directory; no checksum covers its name."""
-
-    name: str
-    start: int  # offset of its local header
-    data_offset: int  # 0 for a header of the directory
-    method: int
-    stored_size: int
-    size: int
-    crc32: int
-    stop: int = 0  # end of its data descriptor or, without one, of its value
-    is_searched: bool = False  # whether only a search for a fitting descriptor found the length of the value
-
-    @property
-    def end(self) -> int:
-        """The offset of the end of the entry's bytes."""
-        return self.data_offset + self.stored_size
+from ozx.archive.recovery.values import Claim, FoundEntry
 
 
 class EntryTable:

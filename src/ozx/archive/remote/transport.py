@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ozx.archive.remote.errors import changed_error, explain, folder_error
-from ozx.archive.remote.object_store import ObjectStore
+from ozx.archive.remote.object_store import Requests
 from ozx.errors import OzxError
 
 # obstore's messages if a server does not answer a suffix range as expected, for example for an empty file.
@@ -70,7 +70,7 @@ class ObstoreTransport:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        self._store = ObjectStore(url, options)
+        self._store = Requests(url, options)
         self._name = self._store.name
         self._module = self._store.module
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ozx.errors import PartialFileWarning, UsageError, resource_errors
-from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads, ReceivedFrame
 from ozx.images.streaming.frames import FrameRing, whole_number
+from ozx.images.streaming.open_chunks import OpenChunks
 from ozx.images.streaming.stream_file import StreamFile, StreamUpload
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
@@ -212,7 +212,7 @@ class FrameStream:
         file: StreamFile,
         images: dict[str, StreamedImage],
         ring: FrameRing,
-        store: ChunkStore,
+        store: OpenChunks,
         *,
         threads: int | None = None,
         sync_every: int | None = None,

@@ -31,7 +31,7 @@ from ozx.atomic.temporary import name_beside
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.output import upload_file
-from ozx.images.streaming.chunk_store import put_aside
+from ozx.images.streaming.open_chunks import put_aside
 from ozx.images.writing.shard_assembly import checked_size
 from ozx.quoting import quote
 from ozx.store.finishing import Unfinished, finish

@@ -15,9 +15,9 @@ from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.render import percentile_window
-from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
+from ozx.images.streaming.open_chunks import KeptChunk, OpenChunks
 from ozx.images.streaming.stream_images import ENDLESS, StreamDocuments
 from ozx.images.writing.documents import PlannedImage
 from ozx.images.writing.pyramid import (
@@ -132,7 +132,7 @@ class StreamedImage:
         documents: StreamDocuments,
         path: str,
         order: FrameOrder,
-        store: ChunkStore,
+        store: OpenChunks,
         growing: int | None,
         *,
         is_endless: bool,

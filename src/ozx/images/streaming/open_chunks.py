@@ -1,4 +1,4 @@
-"""Store for the chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
+"""The chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
 
 The file has one ZIP entry for each chunk, but no central directory. An entry is named ``ARRAY/PLACE``, such as
 ``0/31.0.2.2``; the last entry of a name counts. A draft is a chunk that still lacks frames; it never follows the
@@ -74,7 +74,7 @@ class KeptChunk:
     offset: int | None = None
 
 
-class ChunkStore:
+class OpenChunks:
     """The chunks of a stream's unfinished shards; thread-safe."""
 
     def __init__(self, path: str, most: int) -> None:
@@ -204,7 +204,7 @@ class ChunkStore:
         return chunk
 
     def _rewrite(self, chunks: Sequence[KeptChunk]) -> None:
-        other = ChunkStore(_rewritten(self.path), 0)
+        other = OpenChunks(_rewritten(self.path), 0)
         try:
             other._open()
             copies = [other._append(KeptChunk(chunk.name, chunk.length, None), self.read(chunk)) for chunk in chunks]
