@@ -185,7 +185,7 @@ def _with_labels(
     # Labels cannot be averaged.
     choice = replace(image.pyramid, method="mode" if method == "mode" else "nearest")
     axes = tuple(image.axes[number] for number in kept)
-    lengths = {str(image.axes[number].name): full.source.shape[number] for number in kept}
+    lengths = {str(image.axes[number].name): full.shape[number] for number in kept}
     given = [name for name in names if name in lengths]
     for name, array in _named_labels(labels):
         order = (own_axes(array) if has_own else None) or given
@@ -199,9 +199,9 @@ def _with_labels(
                 f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}",
                 hint=f"Give the axes of the labels in the order of the image's array: {', '.join(order)}.",
             )
-        _, (level,) = describe_array(array, order, None, None)
+        _, sources, (level,) = describe_array(array, order, None, None)
         level = replace(level, scale=tuple(full.scale[number] for number in kept))
-        named[name] = _as_labels(NewImage(name, axes, (level,), pyramid=choice))
+        named[name] = _as_labels(NewImage(name, axes, sources, (level,), pyramid=choice))
     return replace(image, labels=named)
 
 
@@ -228,8 +228,7 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
 
 
 def _as_labels(image: NewImage) -> NewImage:
-    dtype = image.levels[0].source.dtype
+    dtype = image.sources[0].dtype
     if dtype.kind not in LABEL_KINDS:
         raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them with astype.")
-    levels = tuple(level.with_integers() for level in image.levels)
-    return replace(image, levels=levels, label=LabelDisplay({}, {}), channels=())
+    return replace(image.with_integers(), label=LabelDisplay({}, {}), channels=())

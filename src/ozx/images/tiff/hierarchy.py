@@ -19,8 +19,8 @@ from ozx.images.writing.new_image import (
     LABEL_KINDS,
     NewHierarchy,
     NewImage,
-    NewLevel,
     PyramidChoice,
+    PyramidLevel,
     plate_of,
     series_of,
 )
@@ -104,10 +104,12 @@ def _new_image(
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
+    sources, levels = _levels(found, number, scale, options, notes)
     new = NewImage(
         name=name,
         axes=axes,
-        levels=_levels(found, number, scale, options, notes),
+        sources=sources,
+        levels=levels,
         pyramid=options.pyramid,
         label=LabelDisplay({}, {}) if options.is_label else None,
     )
@@ -118,7 +120,7 @@ def _new_image(
                 f"{', '.join(source.axes)}",
                 path=found.path,
             )
-        return replace(new, levels=tuple(level.with_integers() for level in new.levels))
+        return new.with_integers()
     return replace(new, channels=_channels(description, new.channel_count, edits))
 
 
@@ -139,12 +141,13 @@ def _place(
 
 def _levels(
     found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: ImageNotes
-) -> tuple[NewLevel, ...]:
+) -> tuple[tuple[PixelSource, ...], tuple[PyramidLevel, ...]]:
     """Return the levels to import from the file: the full resolution, and the lower levels that match it."""
     full = found.images[image]
-    levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
+    sources: list[PixelSource] = [full.source]
+    levels = [PyramidLevel(full.source.shape, scale, (0.0,) * len(scale))]
     for number, source in enumerate(full.levels, 1):
-        factors = _factors(full.source, source, levels[-1].source)
+        factors = _factors(full.source, source, sources[-1])
         if factors is None:
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
             notes.add(
@@ -159,8 +162,9 @@ def _levels(
         # The centre of an averaged pixel lies between the centres of the original pixels.
         moved = tuple((large - small) / 2 for large, small in zip(smaller, scale, strict=True))
         is_first = options.pyramid.method == "nearest"
-        levels.append(NewLevel(source, smaller, (0.0,) * len(scale) if is_first else moved))
-    return tuple(levels)
+        sources.append(source)
+        levels.append(PyramidLevel(source.shape, smaller, (0.0,) * len(scale) if is_first else moved))
+    return tuple(sources), tuple(levels)
 
 
 def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:

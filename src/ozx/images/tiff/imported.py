@@ -75,7 +75,7 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
             if item is None:
                 return False
             document = parse_document(view.read_document(item), item.key)
-            pixels = image.levels[0].source
+            pixels = image.sources[0]
             if (document.get("shape"), document.get("data_type")) != (list(pixels.shape), pixels.dtype.name):
                 return False
     except FormatError:

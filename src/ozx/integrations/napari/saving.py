@@ -20,7 +20,7 @@ from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import TIME_UNITS, UNITS_OF
 from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
 from ozx.images.writing.hierarchy_writing import write_hierarchy
-from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel, PyramidChoice
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, PyramidLevel
 from ozx.integrations.napari.reading import LayerData, with_way_out
 
 # The metadata of a layer in OME-Zarr's terms: axes, positions, channels, label colours.
@@ -378,23 +378,28 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
     channels = tuple(channel for layer in layers for channel in layer.channels)
     parts = [part for layer in layers for part in layer.parts]
     if len(parts) == 1:
-        levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
-        return NewImage(title, first.axes, tuple(levels), channels, pyramid=_AS_THEY_ARE)
+        return _new_image(title, first.axes, parts[0], first.places, channels=channels)
     # OME-Zarr 0.5, "axes": time, then channels or one axis of another kind, then space.
     if any(axis.type not in ("time", "space") for axis in first.axes):
         names = ", ".join(str(axis.name) for axis in first.axes)
         raise UnsupportedError(f"expected t, z, y, x in layers that become channels, found {names}", hint=_ONE_BY_ONE)
     at = sum(axis.type == "time" for axis in first.axes)
     axes = (*first.axes[:at], Axis("c", "channel", None), *first.axes[at:])
-    merged = []
-    for number, (scale, moved) in enumerate(first.places):
-        data = Stacked([with_checked_blocks(part[number], _names(first.axes)) for part in parts], at)
-        merged.append(_level(data, axes, (*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])))
-    return NewImage(title, axes, tuple(merged), channels, pyramid=_AS_THEY_ARE)
+    stacks = [
+        Stacked([with_checked_blocks(part[number], _names(first.axes)) for part in parts], at)
+        for number in range(len(first.places))
+    ]
+    places = [((*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])) for scale, moved in first.places]
+    return _new_image(title, axes, stacks, places, channels=channels)
 
 
-def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], translation: tuple[float, ...]) -> NewLevel:
-    return NewLevel(ArraySource(data, _names(axes)), scale, translation)
+def _new_image(
+    name: str, axes: tuple[Axis, ...], arrays: Sequence[ArrayLike], places: Sequence[Place], **options: Any
+) -> NewImage:
+    """Return an image with these arrays as its only levels."""
+    sources = tuple(ArraySource(data, _names(axes)) for data in arrays)
+    levels = tuple(PyramidLevel(source.shape, *place) for source, place in zip(sources, places, strict=True))
+    return NewImage(name, axes, sources, levels, pyramid=_AS_THEY_ARE, **options)
 
 
 def _names(axes: Sequence[Axis]) -> tuple[str, ...]:
@@ -408,14 +413,13 @@ def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
         levels = levels[: len(image.levels)]
         levels += [_thin(levels[0], layer.axes, image, number) for number in range(len(levels), len(image.levels))]
     places = place_levels(*layer.places[0], [tuple(level.shape) for level in levels])
-    new = tuple(_level(data, layer.axes, *place) for data, place in zip(levels, places, strict=True))
-    return NewImage(layer.name, layer.axes, new, label=layer.label, pyramid=_AS_THEY_ARE)
+    return _new_image(layer.name, layer.axes, levels, places, label=layer.label)
 
 
 def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) -> ArrayLike:
     """Return labels at the resolution of a lower level of their image."""
     names = [axis.name for axis in image.axes]
-    full, lower = (dict(zip(names, image.levels[level].source.shape, strict=True)) for level in (0, number))
+    full, lower = (dict(zip(names, image.levels[level].shape, strict=True)) for level in (0, number))
     factors = [round(level_factor(full[axis.name], lower[axis.name])) if axis.name in full else 1 for axis in axes]
     lengths = [
         lower[axis.name] if full.get(axis.name) == length else max(1, length // factor)
