@@ -39,9 +39,10 @@ def open_store(
     location = parse_location(path)
     if not live and location.is_directory_url():
         from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
-        from ozx.store.remote_directory_store import RemoteDirectoryStore  # noqa: PLC0415
+        from ozx.store.current_objects import CurrentObjects  # noqa: PLC0415
+        from ozx.store.read_only_stores import SourceStore  # noqa: PLC0415
 
-        return NormalisedStore(RemoteDirectoryStore(RemoteFolder(location.path, options))), location.node
+        return NormalisedStore(SourceStore(CurrentObjects(RemoteFolder(location.path, options)))), location.node
     store = OzxStore(location.path, mode="r", options=options, live=live)
     store.brings_pipeline = False
     return NormalisedStore(store), location.node

@@ -64,10 +64,10 @@ class StreamFile:
             self.index = IndexWriter(self.partial_path, place, self._growing.partial.descriptor)
         if self._growing.partial.left_behind is not None:
             warnings.warn(left_behind_warning(target, self._growing.partial.left_behind), stacklevel=2)
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _Drafts] = {}
         offset = _length(groups)
         for path, documents in images.items():
-            self._places[path] = _Place(offset, {key: len(document) for key, document in documents.items()})
+            self._places[path] = _Drafts(offset, {key: len(document) for key, document in documents.items()})
             offset += 2 * _length(documents)
         self._length = offset + _ROOM_FOR_LATE
         self._late_room = Space(offset, self._length)
@@ -220,7 +220,7 @@ class StreamFile:
             yield
 
 
-class _Place:
+class _Drafts:
     """The two areas at the start of the file for the preliminary metadata documents (drafts) of one image.
 
     New drafts go into the area that does not contain the last complete drafts.

@@ -161,8 +161,7 @@ class StreamedImage:
         self._stored = 0
         self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
         self.records = FrameRecords(path, source.axes[:-2], order.axes, order.lengths, store)
-        geometry = [work.level for work in works]
-        factors = [1 if growing is None else halvings(geometry, 0, level)[growing] for level in range(len(works))]
+        factors = [1 if growing is None else halvings(works, 0, level)[growing] for level in range(len(works))]
         self._complete = CompleteRows(layouts, factors, growing)
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
 
