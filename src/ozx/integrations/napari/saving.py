@@ -26,7 +26,7 @@ from ozx.integrations.napari.reading import LayerData, with_way_out
 # The metadata of a layer in OME-Zarr's terms: axes, positions, channels, label colours.
 
 #: Scale and translation of a level.
-Place = tuple[tuple[float, ...], tuple[float, ...]]
+LevelPlace = tuple[tuple[float, ...], tuple[float, ...]]
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
 # For dimensions without names.
@@ -44,7 +44,7 @@ class Layer:
     name: str
     axes: tuple[Axis, ...]
     parts: tuple[tuple[ArrayLike, ...], ...]
-    places: tuple[Place, ...]
+    places: tuple[LevelPlace, ...]
     channels: tuple[ShownChannel, ...]
     label: LabelDisplay | None
 
@@ -100,7 +100,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
-) -> tuple[Place, ...]:
+) -> tuple[LevelPlace, ...]:
     """Return the scale and translation of each level, computed from the first level.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
@@ -376,7 +376,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
 
 
 def _new_image(
-    name: str, axes: tuple[Axis, ...], arrays: Sequence[ArrayLike], places: Sequence[Place], **options: Any
+    name: str, axes: tuple[Axis, ...], arrays: Sequence[ArrayLike], places: Sequence[LevelPlace], **options: Any
 ) -> NewImage:
     """Return an image with these arrays as its only levels."""
     sources = tuple(ArraySource(data, _names(axes)) for data in arrays)
