@@ -17,7 +17,7 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.frames import FrameOrder, FrameRing
 from ozx.images.streaming.open_chunks import OpenChunks, chunks_path
-from ozx.images.streaming.stream_file import StreamFile, StreamUpload
+from ozx.images.streaming.stream_file import StreamFile, stream_upload
 from ozx.images.streaming.stream_images import (
     ENDLESS,
     Camera,
@@ -180,7 +180,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         for name, (at, plan) in zip(names, plans.items(), strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
-    upload = None if upload_to is None else StreamUpload(upload_to, force=force)
+    upload = None if upload_to is None else stream_upload(upload_to, force=force)
     file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=threads, sync_every=sync_every, upload=upload)
 

@@ -24,7 +24,7 @@ from ozx.archive.records import (
     central_header_length,
     iter_extra_fields,
 )
-from ozx.archive.recovery.entries import BrokenEntry, EntryTable, Scan
+from ozx.archive.recovery.entries import EntryTable, LostEntry, Scan
 from ozx.archive.recovery.values import (
     SIGNATURE,
     Claim,
@@ -116,7 +116,7 @@ class _Scanner:
     def _read_entry(self, place: int) -> int:
         header = local_header_at(self._ahead, place)
         if header is None:
-            self._lose(BrokenEntry(_name_at(self._ahead, place), place, None, "its header is cut off", is_cut_off=True))
+            self._lose(LostEntry(_name_at(self._ahead, place), "its header is cut off", place, is_cut_off=True))
             return place + 4
         name = decode_name(header.name, header.flags, header.extra)
         claims = claims_of(header, place + header.length)
@@ -135,7 +135,7 @@ class _Scanner:
             is_cut_off = end is not None and end > self._size
             stored = (first.data_offset, first.stored_size, first.crc32) if first is not None else (None, None, None)
             reason = self._finder.why_not(header, first)
-            self._lose(BrokenEntry(name, place, end, reason, is_cut_off, *stored))
+            self._lose(LostEntry(name, reason, place, end, is_cut_off, *stored))
         return place + 4
 
     def _is_evidently_empty(self, value: FoundEntry, claim: Claim) -> bool:
@@ -156,7 +156,7 @@ class _Scanner:
             self._distrust_end()  # the end records lead into a value
         result.found.append(value._replace(name=name, start=place))
 
-    def _lose(self, entry: BrokenEntry) -> None:
+    def _lose(self, entry: LostEntry) -> None:
         if entry.start < self._shadow or len(self._result.broken) >= _MOST_BROKEN:
             return
         self._result.broken.append(entry)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed_error, explain, folder_error
 from ozx.archive.remote.object_store import Requests
@@ -49,21 +49,8 @@ class Answer(NamedTuple):
     mark: Mark
 
 
-class Transport(Protocol):
-    """Interface of the requests to a server; each process needs its own transport."""
-
-    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None."""
-
-    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Return the same result as `fetch`, without blocking the event loop."""
-
-    def close(self) -> None:
-        """Release all resources of the transport."""
-
-
 class ObstoreTransport:
-    """A transport that makes requests with obstore in this process.
+    """A transport that makes requests with obstore in this process; each process needs its own.
 
     obstore's errors quote the URL with its query. ozx raises its own errors outside of the ``except`` blocks: inside,
     Python would attach obstore's errors as ``__context__``, which logs and pickled errors contain.
@@ -75,7 +62,7 @@ class ObstoreTransport:
         self._module = self._store.module
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes with obstore; see `Transport.fetch`."""
+        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None."""
         span: Any = {"suffix": length} if offset is None else (offset, offset + length)
 
         def request(store: Any) -> Answer:
@@ -96,7 +83,7 @@ class ObstoreTransport:
         raise folder_error(self._name) if offset is None and is_missing and self._store.has_children() else failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes with obstore; see `Transport.fetch_async`."""
+        """Return the same result as `fetch`, without blocking the event loop."""
 
         async def request(store: Any) -> Answer:
             result = await self._module.get_async(store, "", options={"range": (offset, offset + length)})

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ozx.archive.crc32 import crc32
@@ -255,21 +255,23 @@ def _entries(documents: Documents) -> bytes:
 # The upload of a finished stream to an object store.
 
 
-class StreamUpload:
-    """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created."""
+def stream_upload(url: str, *, force: bool) -> Callable[[str], str]:
+    """Return a function that uploads a finished file, which stays, and returns the printable URL.
 
-    def __init__(self, url: str, *, force: bool) -> None:
-        check_object_url(url)
-        self.name = printable_url(url)
-        self._url, self._force, self._options = url, force, current_options()
-        if not force:
-            check_absent(url, self._options)
+    It uses the `ozx.storage_options` that are in effect now.
+    """
+    check_object_url(url)
+    name, options = printable_url(url), current_options()
+    if not force:
+        check_absent(url, options)
 
-    def send(self, path: str) -> None:
-        """Upload the finished file; the local file stays."""
+    def upload(path: str) -> str:
         try:
-            upload_file(path, self._url, force=self._force, options=self._options)
+            upload_file(path, url, force=force, options=options)
         except OzxError as error:
-            command = f"ozx repack {quote(path)} {quote(self.name)}"
+            command = f"ozx repack {quote(path)} {quote(name)}"
             error.hint = f"{error.hint or ''} {path} is complete; to upload it: {command}".strip()
             raise
+        return name
+
+    return upload
