@@ -34,50 +34,43 @@ def log_options(*, resumes: bool = False) -> Callable[[Callable[..., Any]], Call
     )
 
 
-class RunLogger:
-    """Writer that appends the lines of one run to a log."""
-
-    def __init__(self, log: RunLog) -> None:
-        context = click.get_current_context()
-        self._log = log
-        self._verb = context.info_name or ""
-        self._facts: dict[str, Any] = {
-            "run": uuid.uuid4().hex,
-            "host": platform.node(),
-            "user": _user(),
-            "version": ozx.__version__,
-            "verb": self._verb,
-            "options": _given_options(context),
-        }
-
-    def add(self, result: Any, code: int) -> None:
-        """Append a line for a result, with its exit code; without an output, its path is empty."""
-        is_written = bool(result.path) and self._verb not in ("validate", "verify")
-        line = LogLine(
-            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            source=_absolute(result.source),
-            output=_absolute(result.path) if is_written else None,
-            status=result.status,
-            bytes=getattr(result, "bytes", None) if is_written else None,
-            sha256=getattr(result, "sha256", None),
-            manifest_sha256=getattr(result, "manifest_sha256", None),
-            verified=getattr(result, "verified", False),
-            source_removed=getattr(result, "source_removed", False),
-            exit=code,
-            error=result.error,
-            **self._facts,
-        )
-        self._log.append(line)
-
-
 @contextmanager
-def logging_run(path: str | None) -> Iterator[RunLogger | None]:
-    """Yield a `RunLogger` that appends to the log at `path`; None without a path."""
+def logging_run(path: str | None) -> Iterator[Callable[[Any, int], None] | None]:
+    """Yield a function that appends a line for a result, with its exit code, to the log at `path`; None without one."""
     if path is None:
         yield None
         return
+    context = click.get_current_context()
+    verb = context.info_name or ""
+    facts: dict[str, Any] = {
+        "run": uuid.uuid4().hex,
+        "host": platform.node(),
+        "user": _user(),
+        "version": ozx.__version__,
+        "verb": verb,
+        "options": _given_options(context),
+    }
     with RunLog(given_output(path)) as log:
-        yield RunLogger(log)
+
+        def add(result: Any, code: int) -> None:
+            is_written = bool(result.path) and verb not in ("validate", "verify")
+            line = LogLine(
+                time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                source=_absolute(result.source),
+                output=_absolute(result.path) if is_written else None,
+                status=result.status,
+                bytes=getattr(result, "bytes", None) if is_written else None,
+                sha256=getattr(result, "sha256", None),
+                manifest_sha256=getattr(result, "manifest_sha256", None),
+                verified=getattr(result, "verified", False),
+                source_removed=getattr(result, "source_removed", False),
+                exit=code,
+                error=result.error,
+                **facts,
+            )
+            log.append(line)
+
+        yield add
 
 
 def sources_of_run(arguments: Sequence[str], run: RunOptions) -> list[str]:
