@@ -198,18 +198,6 @@ def recover(
     return _result(file, target, found, restored, written, (*repairs, *taken, *swept_notes(new.swept)))
 
 
-class _Copy(FileSource):
-    """A local copy of a remote file; messages show the URL of the original, without a query."""
-
-    def __init__(self, path: str, name: str) -> None:
-        super().__init__(path)
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-
 @contextmanager
 def _opened(location: Place, target: str, progress: Progress) -> Iterator[FileSource]:
     """Yield the damaged file; for a URL, a temporary copy in the folder for temporary files (``TMPDIR``)."""
@@ -230,7 +218,7 @@ def _opened(location: Place, target: str, progress: Progress) -> Iterator[FileSo
             for data in map_ahead(read, divided(0, size, COPY), REQUESTS):
                 progress.advance(file.write(data))
         progress.stop()
-        with closing(_Copy(path, source.name)) as copy:
+        with closing(FileSource(path, source.name)) as copy:
             yield copy
     finally:
         source.close()

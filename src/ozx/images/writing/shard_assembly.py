@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,10 +14,17 @@ from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
 
-if TYPE_CHECKING:
-    from ozx.images.streaming.open_chunks import OpenChunks
-
 Lengths = tuple[int, ...]
+
+
+class ChunkKeeper(Protocol):
+    """A place for the chunks of unfinished shards."""
+
+    def keep(self, name: str, data: bytes | memoryview) -> Any:
+        """Keep a chunk until its shard is written."""
+
+    def part(self, chunk: Any) -> Part:
+        """Return a kept chunk as a part of its shard."""
 
 
 class FinishedValue(NamedTuple):
@@ -35,7 +42,7 @@ class OpenShards:
     A shard without chunks is not stored.
     """
 
-    def __init__(self, layout: ArrayLayout, path: str, keeper: OpenChunks | None = None) -> None:
+    def __init__(self, layout: ArrayLayout, path: str, keeper: ChunkKeeper | None = None) -> None:
         self._layout, self._path, self._keeper = layout, path, keeper
         self._prefix = f"{path}/" if path else ""
         self._per_shard = layout.chunks_per_stored
