@@ -6,14 +6,16 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError, UsageError
-from ozx.images.exported_image import ExportedLevel, Lengths, Region
+
+if TYPE_CHECKING:
+    from ozx.images.exported_image import ExportedLevel, Lengths, Region  # loads zarr, half a second
 
 # Division of stored blocks of pixels into the tiles of a TIFF file.
 #
