@@ -8,7 +8,7 @@ import pytest
 
 import ozx
 from ozx.cli.app import load_command
-from ozx.operations import import_tiff, pack_one
+from ozx.operations import import_tiff
 
 #: Commands whose function has another name than the command.
 FUNCTIONS = {"import": ozx.import_tiff}
@@ -44,12 +44,5 @@ def test_options_are_the_arguments_of_the_function(verb):
 def test_options_of_an_import_are_its_arguments():
     keywords = keywords_of(ozx.import_tiff)
     keywords.pop("progress")
-    fields = dataclasses.fields(import_tiff._ImportOptions)
+    fields = dataclasses.fields(import_tiff._Options)
     assert {each.name: each.default for each in fields} == keywords
-
-
-@pytest.mark.parametrize("pack", [ozx.pack, ozx.pack_many])
-def test_options_of_packing_are_its_arguments(pack):
-    others = {"progress", "out_dir", "jobs", "on_result", "executor"}
-    names = {each.name for each in dataclasses.fields(pack_one.PackOptions)}
-    assert names == keywords_of(pack).keys() - others

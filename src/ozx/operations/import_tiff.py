@@ -240,8 +240,32 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    given = locals()
-    options = _ImportOptions(**{name: given[name] for name in _ImportOptions.__slots__})
+    options = _ImportOptions(
+        axes=axes,
+        keep_singletons=keep_singletons,
+        series=series,
+        pixel_size=pixel_size,
+        unit=unit,
+        channel_names=channel_names,
+        colors=colors,
+        name=name,
+        ome_xml=ome_xml,
+        labels=labels,
+        reuse_levels=reuse_levels,
+        method=method,
+        downsample=downsample,
+        chunks=chunks,
+        shards=shards,
+        codec=codec,
+        chunk_checksums=chunk_checksums,
+        ome_version=ome_version,
+        on_error=on_error,
+        thumbnail=thumbnail,
+        force=force,
+        resume=resume,
+        sync=sync,
+        executor=executor,
+    )
     target = None if out is None else given_output(out, remote=True)
     check_name(target or "", "an .ozx file")
     order = _parse(options)

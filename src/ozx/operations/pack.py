@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
+from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import check_name, default_output
 from ozx.flow.sources.location import (
     Place,
@@ -114,8 +115,22 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    given = locals()
-    options = PackOptions(**{name: given[name] for name in PackOptions.__slots__})
+    options = PackOptions(
+        force=force,
+        verify=verify or remove_source,
+        remove_source=remove_source,
+        drop_attributes=drop_attributes,
+        checksum=checksum,
+        resume=resume,
+        thumbnail=thumbnail,
+        manifest=manifest,
+        sync=sync,
+        shards=shards,
+        chunks=chunks,
+        codec=codec,
+        chunk_checksums=chunk_checksums,
+        version=VersionChoice(ome_version, drop_transformations),
+    )
     target = None if out is None else given_output(out, remote=True)
     check_name(target or "", "an .ozx file")
     root = _root(source)
@@ -191,13 +206,27 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     >>> pack_many([("cells.ome.zarr", "first.ozx"), ("cells.ome.zarr/labels", "second.ozx")]).results[0].path
     'first.ozx'
     """
-    given = locals()
-    options = PackOptions(**{name: given[name] for name in PackOptions.__slots__})
+    options = PackOptions(
+        force=force,
+        verify=verify or remove_source,
+        remove_source=remove_source,
+        drop_attributes=drop_attributes,
+        checksum=checksum,
+        resume=resume,
+        thumbnail=thumbnail,
+        manifest=manifest,
+        sync=sync,
+        shards=shards,
+        chunks=chunks,
+        codec=codec,
+        chunk_checksums=chunk_checksums,
+        version=VersionChoice(ome_version, drop_transformations),
+    )
     check_is_list(sources, "ozx.pack")
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     roots, targets = [], []
-    for item in sources:
-        source, out = item if isinstance(item, tuple) else (item, None)
+    for given in sources:
+        source, out = given if isinstance(given, tuple) else (given, None)
         root = _root(source)
         roots.append(root)
         targets.append(given_output(_default_output(root, folder) if out is None else out, remote=True))

@@ -133,21 +133,13 @@ class PackOptions:
     chunks: str | Mapping[str, int] | None
     codec: str | None
     chunk_checksums: str | None
-    ome_version: str | None
-    drop_transformations: bool
+    version: VersionChoice
 
     def __post_init__(self) -> None:
         if self.checksum not in (None, "sha256"):
             raise UsageError(f"expected the checksum sha256; got {self.checksum!r}")
         if self.remove_source and not self.sync:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
-        object.__setattr__(self, "verify", self.verify or self.remove_source)
-        VersionChoice(self.ome_version, self.drop_transformations)  # checks them
-
-    @property
-    def version(self) -> VersionChoice:
-        """The OME-Zarr version of the file."""
-        return VersionChoice(self.ome_version, self.drop_transformations)
 
 
 _OTHER = "The file is from another source, or the source has changed. Give --force (force=True) to replace the file."
