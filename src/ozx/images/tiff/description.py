@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ozx.errors import FormatError, shortened
-from ozx.flow.sources.location import Place, format_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
@@ -281,7 +281,7 @@ class ImageNotes:
         # Without the path of an image, ozx edit would also change the images whose metadata are right.
         is_some = 0 < len(found) < len(paths)
         where = f" for image {found[0]}" if is_some and len(images) > 1 else ""
-        node = format_location(Place(target, paths[found[0]])) if is_some else target
+        node = Place(target, paths[found[0]]).uri if is_some else target
         return f"{where}: ozx edit {quote(node)} {edit}"
 
 

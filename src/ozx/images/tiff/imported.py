@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, OzxError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
@@ -65,9 +65,9 @@ def _files_of(found: TiffImages) -> frozenset[str]:
     return frozenset(map(os.path.realpath, found.files))
 
 
-def has_images(target: str, hierarchy: NewHierarchy) -> bool:
+def has_images(archive: Place, hierarchy: NewHierarchy) -> bool:
     """Return whether an archive contains the images of a hierarchy, compared by path, shape and pixel type."""
-    source = FileSource(target)
+    source = archive.open()
     try:
         view = ArchiveView(source)
         for path, image in hierarchy.images.items():
@@ -85,16 +85,16 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
     return True
 
 
-def other_metadata(target: str, edits: Edits | None) -> list[str]:
+def other_metadata(archive: Place, edits: Edits | None) -> list[str]:
     """Return a note if `edits` would change the metadata of an existing archive that the import keeps."""
     if edits is None:
         return []
-    with suppress(OzxError, OSError), closing(FileSource(target)) as source:
+    with suppress(OzxError, OSError), closing(archive.open()) as source:
         plan, _ = plan_edit(ArchiveView(source), edits)
         if plan.differences:
             what = ", ".join(dict.fromkeys(difference.what for difference in plan.differences))
             kept = f"the file was already complete and keeps its metadata, which differs from the options ({what})"
-            return [f"{kept}; to change it, give these options to ozx edit {quote(target)}"]
+            return [f"{kept}; to change it, give these options to ozx edit {quote(archive.name)}"]
     return []
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
@@ -26,7 +26,7 @@ from ozx.integrations.napari.reading import LayerData, with_way_out
 # The metadata of a layer in OME-Zarr's terms: axes, positions, channels, label colours.
 
 #: Scale and translation of a level.
-Place = tuple[tuple[float, ...], tuple[float, ...]]
+LevelPlace = tuple[tuple[float, ...], tuple[float, ...]]
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
 # For dimensions without names.
@@ -44,7 +44,7 @@ class Layer:
     name: str
     axes: tuple[Axis, ...]
     parts: tuple[tuple[ArrayLike, ...], ...]
-    places: tuple[Place, ...]
+    places: tuple[LevelPlace, ...]
     channels: tuple[ShownChannel, ...]
     label: LabelDisplay | None
 
@@ -110,7 +110,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
-) -> tuple[Place, ...]:
+) -> tuple[LevelPlace, ...]:
     """Return the scale and translation of each level, computed from the first level.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
@@ -313,7 +313,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     True
     """
     try:
-        path = given_output(path)
+        path = Place.output(path).path
         _check_target(path, layers)
         image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
         with replacing_file(path, force=True) as new:
