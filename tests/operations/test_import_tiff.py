@@ -26,9 +26,9 @@ from tiffs import (
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.images.tiff import segments as tiff_segments
-from ozx.images.tiff.imported import Claims
-from ozx.images.tiff.opening import open_tiff
+from ozx.readers.tiff import segments as tiff_segments
+from ozx.readers.imported import Claims
+from ozx.readers.tiff.opening import open_tiff
 from ozx.operations import import_tiff as import_module
 
 

@@ -24,11 +24,11 @@ from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
-from ozx.images.tiff.imported import Claims, has_images, known_damage, other_metadata
-from ozx.images.tiff.opening import TiffImages, count_files, open_tiff
-from ozx.images.tiff.pages import parse_axes
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.hierarchy import HierarchyOptions, plan_tiff, stem_of
+from ozx.readers.imported import Claims, has_images, known_damage, other_metadata
+from ozx.readers.tiff.opening import TiffImages, count_files, open_tiff
+from ozx.readers.tiff.pages import parse_axes
+from ozx.readers.tiff.source import TiffOptions
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase

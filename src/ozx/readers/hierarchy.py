@@ -12,9 +12,9 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
-from ozx.images.tiff.description import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
-from ozx.images.tiff.opening import TiffImages
-from ozx.images.tiff.source import TiffSource
+from ozx.readers.tiff.description import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
+from ozx.readers.tiff.opening import TiffImages
+from ozx.readers.tiff.source import TiffSource
 from ozx.images.writing.new_image import (
     LABEL_KINDS,
     NewHierarchy,

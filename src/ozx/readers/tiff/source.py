@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
-from ozx.images.tiff.pages import AXES, Corner, PageMap, Spans
-from ozx.images.tiff.segments import FileSet, SegmentReader
+from ozx.readers.tiff.pages import AXES, Corner, PageMap, Spans
+from ozx.readers.tiff.segments import FileSet, SegmentReader
 
 if TYPE_CHECKING:
     from tifffile import TiffPageSeries
 
-    from ozx.images.tiff.layouts import Page
+    from ozx.readers.tiff.layouts import Page
 
 
 # A cache of decoded strips and tiles; each is removed when all its pixels have been used.

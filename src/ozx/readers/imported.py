@@ -16,8 +16,8 @@ from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
-from ozx.images.tiff.opening import TiffImages, open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.tiff.opening import TiffImages, open_tiff
+from ozx.readers.tiff.source import TiffOptions
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.quoting import quote
 

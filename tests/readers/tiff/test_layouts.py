@@ -6,8 +6,8 @@ import tifffile
 from tiffs import file_data, ome_image, ome_xml, pixels
 
 from ozx.errors import FormatError
-from ozx.images.tiff.opening import open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.tiff.opening import open_tiff
+from ozx.readers.tiff.source import TiffOptions
 
 FIRST = pixels((33, 32))
 

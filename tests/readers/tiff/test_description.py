@@ -10,7 +10,7 @@ from tiffs import ome_image, ome_xml, pixels, write_imagej, write_ome
 import ozx
 from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.units import PixelSize
-from ozx.images.tiff.opening import open_tiff
+from ozx.readers.tiff.opening import open_tiff
 
 RAMP = np.arange(256, dtype="uint8")
 BLACK = np.zeros(256, "uint8")

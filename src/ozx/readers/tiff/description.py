@@ -18,7 +18,7 @@ from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import ImageDescription, describe_samples
 from ozx.images.ome_xml.parsing import parse_xml
-from ozx.images.tiff.source import TiffSource
+from ozx.readers.tiff.source import TiffSource
 from ozx.quoting import quote
 
 if TYPE_CHECKING:

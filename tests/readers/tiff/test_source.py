@@ -14,9 +14,9 @@ from tiffs import (
 )
 
 from ozx.images.pixel_source import PixelSource
-from ozx.images.tiff import segments as tiff_segments
-from ozx.images.tiff.opening import open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.tiff import segments as tiff_segments
+from ozx.readers.tiff.opening import open_tiff
+from ozx.readers.tiff.source import TiffOptions
 
 SEGMENTS = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 7}, "whole": {}}
 

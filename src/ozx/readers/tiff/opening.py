@@ -22,10 +22,10 @@ from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
-from ozx.images.tiff.description import describe_plain
-from ozx.images.tiff.pages import list_series
-from ozx.images.tiff.segments import FileSet, check_decodable
-from ozx.images.tiff.source import TiffOptions, TiffSource
+from ozx.readers.tiff.description import describe_plain
+from ozx.readers.tiff.pages import list_series
+from ozx.readers.tiff.segments import FileSet, check_decodable
+from ozx.readers.tiff.source import TiffOptions, TiffSource
 from ozx.marks import mark_of
 
 if TYPE_CHECKING:

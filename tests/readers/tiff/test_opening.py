@@ -17,8 +17,8 @@ from tiffs import (
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.units import PixelSize
-from ozx.images.tiff.opening import check_files, open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.tiff.opening import check_files, open_tiff
+from ozx.readers.tiff.source import TiffOptions
 
 
 def opened(path, **options):
