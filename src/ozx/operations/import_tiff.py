@@ -18,20 +18,21 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Place, StrPath, check_is_list
-from ozx.flow.sources.wrong_sources import check_is_tiff_file
+from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.readers.hierarchy import HierarchyOptions, plan_tiff, stem_of
-from ozx.readers.imported import Claims, has_images, known_damage, other_metadata
-from ozx.readers.tiff.opening import TiffImages, count_files, open_tiff
-from ozx.readers.tiff.pages import parse_axes
-from ozx.readers.tiff.source import TiffOptions
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.readers.hierarchy import HierarchyOptions, plan_images, stem_of
+from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.imported import Claims, has_images, other_metadata
+from ozx.readers.registry import open_images
+from ozx.readers.tiff.opening import count_files
+from ozx.readers.tiff.pages import parse_axes
 
 # The most damaged parts that a result names.
 _MOST_DAMAGE = 20
@@ -135,7 +136,7 @@ class _Options:
 class _Order:
     """The validated options of an import."""
 
-    tiff: TiffOptions
+    reading: ReadingOptions
     options: HierarchyOptions
     layout: LayoutChoice
     thumbnail: bool
@@ -342,7 +343,7 @@ def import_tiffs(
     check_distinct(paths, targets, verb="Import")
     if folder is not None:
         folder.make_folder()
-    claims = Claims(paths, parsed.tiff)
+    claims = Claims(paths, parsed.reading)
     pairs = list(zip(paths, targets, strict=True))
     is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
     if file_executor is not None:
@@ -369,7 +370,7 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
         # Only OME-TIFF has images of several files. Errors are ignored here: the task of each file reports them.
         with suppress(Exception):
             if count_files(path) > 1:
-                with open_tiff(path, order.tiff) as found:
+                with open_images(path, order.reading) as found:
                     if (first := claims.first(found)) != path:
                         parts[path] = first
     return parts
@@ -398,7 +399,7 @@ def _parse(asked: _Options) -> _Order:
             raise UsageError(f"expected {' or '.join(allowed)} as {name}; got {value!r}")
     edits = {name: getattr(asked, name) for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
     return _Order(
-        TiffOptions(
+        ReadingOptions(
             None if asked.axes is None else parse_axes("".join(asked.axes)),
             asked.keep_singletons,
             "fill" if asked.on_error == "fill" else "fail",
@@ -435,10 +436,10 @@ def _default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def _import_one(source: str, place: Place, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
-    check_is_tiff_file(source)
+    check_is_image_file(source)
     output, target = Output(place, order.force, sync=order.sync), place.path
     output.check_surroundings(Place(source))
-    with open_tiff(source, order.tiff) as found:
+    with open_images(source, order.reading) as found:
         result = ImportResult(source, target, "imported", found.count)
         first = claims.first(found)
         if first != source:
@@ -447,7 +448,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
         if any(output.replaces(Place(path)) for path in (source, *found.files)):
             raise UsageError(f"{target} is the file to import", hint="Choose another name.")
         try:
-            hierarchy, notes = plan_tiff(found, replace(order.options, target=place.name))
+            hierarchy, notes = plan_images(found, replace(order.options, target=place.name))
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
@@ -470,29 +471,29 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
         return _skip(result, found, order)  # another run made it meanwhile
 
 
-def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
+def _skip(result: ImportResult, found: Images, order: _Order) -> ImportResult:
     """Return the result for a file that was found complete; its pixels were not compared with the source.
 
     Of the notes, only those about the TIFF file apply.
     """
     place = Place(result.path)
     entries, size = measure_archive(place)
-    not_compared = [_NOT_COMPARED] if order.tiff.on_error == "fill" else []
+    not_compared = [_NOT_COMPARED] if order.reading.on_error == "fill" else []
     notes = (*found.notes, *not_compared, *other_metadata(place, order.options.edits))
-    damage = _first_sentences(list(known_damage(found)))
+    damage = _first_sentences(list(found.damage))
     return replace(result, status="skipped", entries=entries, bytes=size, notes=notes, damage=damage)
 
 
 def _write(
     result: ImportResult,
     output: Output,
-    found: TiffImages,
+    found: Images,
     hierarchy: NewHierarchy,
     order: _Order,
     progress: Progress,
 ) -> ImportResult:
     said: list[str] = []
-    damage = known_damage(found)
+    damage = dict.fromkeys(found.damage)
     progress = begin_phase(progress, os.path.basename(result.path), count_bytes(hierarchy))
     with output.spooled() as new:
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.readers.files import FileSet
 from ozx.readers.tiff.layouts import LayoutChecker
-from ozx.readers.tiff.segments import FileSet
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage, TiffPageSeries
