@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote as url_quote
 
 import click
 
@@ -24,7 +23,7 @@ from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.flow.batch import FileResult, describe_failure, run_each
 from ozx.flow.sinks.target import stem_of_archive
-from ozx.flow.sources.location import Place, given_output
+from ozx.flow.sources.location import Place
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
 
@@ -304,15 +303,13 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     named = [(source, f"{stem_of_archive(source)}{verb.ending}") for source in sources]
     if out_dir is None:
         return [(source, os.path.join(os.path.dirname(source), name)) for source, name in named]
-    folder = given_output(out_dir, remote=verb.writes_urls)
-    if Place(folder).is_remote:
-        return [(source, f"{folder.rstrip('/')}/{url_quote(name)}") for source, name in named]
-    os.makedirs(folder, exist_ok=True)
-    return [(source, os.path.join(folder, name)) for source, name in named]
+    folder = Place.output(out_dir, remote=verb.writes_urls)
+    folder.make_folder()
+    return [(source, folder.inside(name).path) for source, name in named]
 
 
 def _check_targets(verb: Verb, targets: list[str]) -> None:
-    if verb.done == "unpacked" and any(Place(target).is_remote for target in targets):
+    if verb.done == "unpacked" and any(Place(target).kind() == "a URL" for target in targets):
         raise UsageError(
             "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run the same "
             "task twice at once; a run that fails would then remove objects that the other run has written",

@@ -19,7 +19,7 @@ from ozx.cli.options import RunOptions, together
 from ozx.cli.output import say
 from ozx.errors import UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
-from ozx.flow.sources.location import given_output, printable_location
+from ozx.flow.sources.location import Place
 
 # Options that change messages and logs, but not the output files.
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
@@ -50,7 +50,7 @@ def logging_run(path: str | None) -> Iterator[Callable[[Any, int], None] | None]
         "verb": verb,
         "options": _given_options(context),
     }
-    with RunLog(given_output(path)) as log:
+    with RunLog(Place.output(path).path) as log:
 
         def add(result: Any, code: int) -> None:
             is_written = bool(result.path) and verb not in ("validate", "verify")
@@ -103,7 +103,7 @@ def _given_options(context: click.Context) -> dict[str, Any]:
     """Return the command-line options that differ from their defaults."""
     options = {param.name for param in context.command.params if isinstance(param, click.Option)}
     return {
-        name: printable_location(value) if isinstance(value, str) else value
+        name: Place(value).name if isinstance(value, str) else value
         for name, value in context.params.items()
         if name in options - _NOT_LOGGED and context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
@@ -118,4 +118,4 @@ def _user() -> str:
 
 def _absolute(path: str) -> str:
     """Return an absolute path, or a URL without user and query, which may be secret."""
-    return printable_location(path) if "://" in path else os.path.abspath(path)
+    return Place(Place(path).full_path()).name

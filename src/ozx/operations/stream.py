@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from ozx.atomic.targets import absolute_path
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.target import check_name
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.frame_stream import FrameStream
@@ -150,7 +150,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(3, 2, 600, 800), (3, 2, 300, 400), (3, 2, 150, 200)]
     """
-    target = given_output(path)
+    target = Place.output(path).path
     place = absolute_path(target)
     check_name(target, "an .ozx file")
     title = image_title(name, target)

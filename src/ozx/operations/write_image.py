@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.sinks.output import spooled_output
+from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay
@@ -146,7 +146,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
-    target = given_output(path, remote=True)
+    output = Output(Place.output(path, remote=True), force, sync=sync)
+    target = output.path
     check_name(target, "an .ozx file")
     if target.rstrip("/").endswith(".zarr"):
         raise UsageError(
@@ -165,7 +166,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         image = _with_labels(image, labels, method, axis_names(array, names), has_own=axes is None)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
-    with spooled_output(target, force=force, sync=sync) as new:
+    with output.spooled() as new:
         progress = begin_phase(progress, os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()

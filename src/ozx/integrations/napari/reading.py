@@ -14,7 +14,7 @@ import zarr
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.extras import install_hint
-from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Placement, place_image, place_scene
@@ -86,7 +86,7 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
     """
     layers: list[LayerData] = []
     for item in [path] if isinstance(path, str) else path:
-        name = printable_location(item)
+        name = Place(item).name
         try:
             layers += _read(ozx.open(item), name)
         except OzxError as error:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
@@ -295,7 +295,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     True
     """
     try:
-        path = given_output(path)
+        path = Place.output(path).path
         _check_target(path, layers)
         image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
         with replacing_file(path, force=True) as new:
