@@ -16,6 +16,7 @@ _JOBS = {
     "operations": "one verb, one result",
     "validation": "rules, findings, reports",
     "images": "pixels: TIFF, pyramids, pictures",
+    "readers": "files of other formats as images",
     "store": "a zarr Store",
     "flow": "entries from a source to a sink",
     "codecs": "chunks to pixels and back",

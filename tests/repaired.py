@@ -9,6 +9,7 @@ from packed import sort_values
 
 from ozx.flow.entry import read_part
 from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.sources.location import Place
 
 #: A root, a group, an array and plain files.
 VALUES = sort_values(
@@ -47,7 +48,7 @@ def contents(source) -> dict[str, bytes]:
 
 def repair(path) -> tuple[set[str], dict[str, bytes]]:
     """Return the ids of the repairs, and the contents."""
-    with open_repaired(path) as source:
+    with open_repaired(Place.parse(path)) as source:
         found = contents(source)
         assert len(source.repaired) == len(source.repairs)
         source.check_unchanged()

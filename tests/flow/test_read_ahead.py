@@ -9,7 +9,7 @@ import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.flow import read_ahead as module
 from ozx.flow.entry import BytesPart, Entry
-from ozx.flow.read_ahead import Place, read_ahead, spans_of
+from ozx.flow.read_ahead import RemoteRange, read_ahead, spans_of
 from ozx.flow.sources.archive import iter_entries
 
 
@@ -37,7 +37,7 @@ class Far:
         def take(offset, data):
             return data[start - offset : start - offset + length]
 
-        return Place(self.server, start, start + length, self.server.read, take)
+        return RemoteRange(self.server, start, start + length, self.server.read, take)
 
     def iter_blocks(self):
         yield self.server.read(self.start, self.length)

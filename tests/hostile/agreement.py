@@ -18,6 +18,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.errors import OzxError
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 
 Values = dict[str, bytes]
@@ -116,7 +117,7 @@ def values_of_cat(path: Path) -> Values:
     """Return the values that ``ozx cat`` prints; of entries with the same name, the last."""
     values: Values = {}
     try:
-        view = open_view(path)
+        view = open_view(Place.parse(path))
         items = {item.key: item for item in view.iter_items()}
     except OzxError:
         return values

@@ -40,6 +40,7 @@ from ozx.errors import OzxError
 
 with contextlib.suppress(ImportError):  # Windows has none, and does not run this
     import resource
+from ozx.flow.sources.location import Place
 from ozx.images.pictures.thumbnail import draw_thumbnail
 from ozx.store.opening import opened_hierarchy
 
@@ -452,7 +453,7 @@ def view(path: str) -> int:
             return None
 
     def look() -> None:
-        with opened_hierarchy(path) as group:
+        with opened_hierarchy(Place.parse(path)) as group:
             server = PageServer(group, path, "1")
             server.check()
             pictures = server.pictures

@@ -36,6 +36,7 @@ from ozx.cli.app import run
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.faults import FaultError, as_error
+from ozx.flow.sources.location import Place
 from ozx.store.opening import opened_hierarchy
 
 Values = dict[str, bytes]
@@ -242,7 +243,7 @@ def view_of(path: Path) -> Iterator[str]:
         return None
 
     def ask() -> list[str | None]:
-        with opened_hierarchy(path) as group:
+        with opened_hierarchy(Place.parse(path)) as group:
             page = PageServer(group, path.name, "1")
             requests = (Request("GET", f"{page.gate.page_path}api/{name}", query) for name, query in REQUESTS)
             return [attempt(lambda request=request: page.respond(request)) for request in requests]

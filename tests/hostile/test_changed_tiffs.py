@@ -73,7 +73,7 @@ def test_refusals_have_a_reason(tmp_path, files, monkeypatch):
     def fail(_):
         raise AssertionError
 
-    monkeypatch.setattr("ozx.images.tiff.opening.list_series", fail)
+    monkeypatch.setattr("ozx.readers.tiff.opening.list_series", fail)
     code, message = imported(tmp_path / "in.tif", files["OME"])
     assert code == 1
     assert "cannot be divided into images: a value of the wrong kind (AssertionError)\n" in message

@@ -12,7 +12,7 @@ from streams import assert_valid
 
 import ozx
 from ozx.errors import FormatError
-from ozx.images.streaming import chunk_store
+from ozx.images.streaming import open_chunks
 
 pytestmark = [pytest.mark.ci, needs_fork]
 
@@ -31,7 +31,7 @@ LAYOUTS = [
 
 @pytest.fixture(autouse=True)
 def _the_file_of_chunks_stays_small(monkeypatch):
-    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 1 << 20)
+    monkeypatch.setattr(open_chunks, "_MOST_UNUSED", 1 << 20)
 
 
 def work(out, told=None, **words):

@@ -22,7 +22,7 @@ from zarr.core.buffer import default_buffer_prototype
 import ozx
 from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place, format_location
+from ozx.flow.sources.location import Place
 from ozx.integrations.fsspec import OzxFileSystem
 
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -248,7 +248,7 @@ def test_paths_are_absolute_and_relative_ones_are_below_the_working_directory(pa
 def test_urls_are_percent_encoded_as_those_of_ozx_open(packed, files):
     odd = packed.with_name("50% of my cells #1.ozx")
     packed.rename(odd)
-    url = format_location(Place(str(odd), "labels/cells"))
+    url = Place(str(odd), "labels/cells").uri
     assert files.unstrip_protocol(f"{odd}/labels/cells") == url
     assert zarr.open_group(url, mode="r")["0"].shape == (256, 256)
     assert files.unstrip_protocol(files.ls(url, detail=False)[0]) == f"{url}/0"

@@ -11,6 +11,7 @@ from hierarchies import FIXTURES
 from tiffs import needs_samples, pixels, sample
 
 import ozx
+from ozx.flow.sources.location import Place
 from ozx.store.image_view import GroupNodes
 from ozx.store.opening import opened_hierarchy
 
@@ -61,7 +62,7 @@ def test_libtiff_reads_every_page(exported, tmp_path, compression):
 def test_bioio_reads_pixels_and_names(exported):
     reader = pytest.importorskip("bioio_ome_tiff").Reader
     source, out = exported
-    with opened_hierarchy(source) as group:
+    with opened_hierarchy(Place.parse(source)) as group:
         views = list(GroupNodes(group).images())
         found = reader(out)
         assert len(found.scenes) == len(views)

@@ -18,6 +18,7 @@ from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.flow.sources.location import Place
 from ozx.store.image_view import GroupNodes
 from ozx.store.opening import opened_hierarchy
 
@@ -51,7 +52,7 @@ def read(path):
 def assert_same(path, out, node=""):
     """Every pixel of every level is there, and the OME-XML says so."""
     found, ome = read(out)
-    with opened_hierarchy(path) as group:
+    with opened_hierarchy(Place.parse(path)) as group:
         start = group[node] if node else group
         views = list(GroupNodes(start).images())
         assert len(views) == len(found) == len(ome.images)

@@ -9,7 +9,7 @@ import pytest
 import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sinks.directory import check_keys
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 
 OUTPUTS = [
     "CON",
@@ -44,7 +44,7 @@ WRITERS = {
 
 @pytest.fixture(autouse=True)
 def on_windows(tmp_path, image, monkeypatch):
-    monkeypatch.setitem(given_output.__kwdefaults__, "windows", True)
+    monkeypatch.setitem(Place.output.__func__.__kwdefaults__, "windows", True)
     monkeypatch.setitem(check_keys.__kwdefaults__, "windows", True)
     folder = tmp_path / "in"
     folder.mkdir()

@@ -26,10 +26,10 @@ from tiffs import (
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.images.tiff import segments as tiff_segments
-from ozx.images.tiff.imported import Claims
-from ozx.images.tiff.opening import open_tiff
 from ozx.operations import import_tiff as import_module
+from ozx.readers.imported import Claims
+from ozx.readers.registry import open_images
+from ozx.readers.tiff import segments as tiff_segments
 
 
 def imported(path, out=None, **options):
@@ -528,7 +528,7 @@ def test_the_first_file_of_an_image_is_imported_even_if_another_is_opened_first(
     paths = sorted(map(str, tmp_path.glob("part-*.ome.tif")))
     claims = Claims(["missing.tif", *paths])
     for path in reversed(paths):
-        with open_tiff(path) as found:
+        with open_images(path) as found:
             assert claims.first(found) == paths[0]
 
 

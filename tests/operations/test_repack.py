@@ -173,11 +173,11 @@ def test_verify_reads_the_file_back(tmp_path, image, monkeypatch):
     assert repack(image, tmp_path / "a.ozx", shards="auto", verify=True).verified
     original = verification.check_archive
 
-    def damage(path, *rest):
-        with open(path, "r+b") as file:
-            file.seek(os.path.getsize(path) // 2)
+    def damage(place, *rest):
+        with open(place.path, "r+b") as file:
+            file.seek(os.path.getsize(place.path) // 2)
             file.write(bytes(100))
-        original(path, *rest)
+        original(place, *rest)
 
     monkeypatch.setattr("ozx.operations.repack.check_archive", damage)
     with pytest.raises((ResourceError, FormatError)):
@@ -248,6 +248,17 @@ def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):
     result = repack(copy, tmp_path / "a.ozx")
     assert sum("dimension_separator" in note for note in result.notes) == len(nested)
     assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), expected)
+
+
+@pytest.mark.posix("an open file can be replaced")
+@pytest.mark.parametrize("given", ["{}", "file://{}", "ozx://{}"])
+def test_a_file_that_changes_while_it_is_replaced_by_its_copy_is_kept(tmp_path, image, monkeypatch, given):
+    path = tmp_path / "a.ozx"
+    ozx.pack(image, path)
+    monkeypatch.setattr(module, "check_archive", lambda *_: path.write_bytes(b"another"))
+    with pytest.raises(FormatError, match="changed"):
+        repack(given.format(path), path, verify=True, force=True)
+    assert path.read_bytes() == b"another"
 
 
 # A directory in its own place, and beside programs that write there

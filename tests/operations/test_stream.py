@@ -12,8 +12,8 @@ from streams import assert_same_images, assert_valid, layout_of, wait_until_enco
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.images import Records
-from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
+from ozx.images.streaming.open_chunks import OpenChunks
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.operations.stream import stream
 
@@ -302,14 +302,14 @@ def test_an_error_in_a_thread_reaches_the_caller(out, monkeypatch):
 
 def test_a_flush_ends_before_the_file_is_left(out, monkeypatch):
     entered, gate = threading.Event(), threading.Event()
-    save = ChunkStore.save
+    save = OpenChunks.save
 
     def slow_save(*given):
         entered.set()
         gate.wait()
         save(*given)
 
-    monkeypatch.setattr(ChunkStore, "save", slow_save)
+    monkeypatch.setattr(OpenChunks, "save", slow_save)
     frames = stream(out, shape=(None, 2, 300, 400), sync_every=3, **WORDS)
     for frame in PIXELS.reshape(-1, 300, 400)[:3]:
         frames.append(frame)

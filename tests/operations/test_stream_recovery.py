@@ -13,7 +13,7 @@ from streams import assert_valid, wait_until_encoded
 
 import ozx
 from ozx.errors import FormatError, ResourceError
-from ozx.images.streaming import chunk_store, frame_records
+from ozx.images.streaming import frame_records, open_chunks
 from ozx.images.streaming.stream_file import StreamFile
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (9, 2, 300, 400)).astype("uint16")
@@ -233,7 +233,7 @@ def test_sync_every_flushes_while_frames_come(tmp_path):
 
 
 def test_little_memory_and_many_positions(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 1 << 20)
+    monkeypatch.setattr(open_chunks, "_MOST_UNUSED", 1 << 20)
     out = tmp_path / "a.ozx"
     positions = [f"p{number}" for number in range(4)]
     with ozx.stream(out, positions=positions, memory=16 * 240_000, **WORDS, shards={"t": 8}) as frames:
@@ -260,7 +260,7 @@ def test_a_full_disk_while_flushing(tmp_path, monkeypatch):
     def full(*given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(chunk_store, "write_parts_at", full)
+    monkeypatch.setattr(open_chunks, "write_parts_at", full)
     with pytest.raises(ResourceError, match="No space left on device"):
         frames.flush()
     with pytest.raises(ResourceError, match="No space left on device"):

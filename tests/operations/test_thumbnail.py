@@ -16,6 +16,7 @@ from uris import ozx_uri
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.flow.sources.location import Place
 from ozx.images.pictures.raster import encode_png
 from ozx.images.pictures.thumbnail import draw_thumbnail
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
@@ -34,7 +35,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def drawn(path, size):
-    with opened_hierarchy(path) as group:
+    with opened_hierarchy(Place.parse(path)) as group:
         return encode_png(draw_thumbnail(group, size).pixels)
 
 

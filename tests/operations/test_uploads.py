@@ -63,6 +63,17 @@ class TestOutputs:
         assert ozx.validate(f"{bucket.url}/imported.ozx").valid
         assert not [name for name in os.listdir(tmp_path) if name.startswith("ozx-upload")]
 
+    def test_resuming_an_import_looks_at_the_object(self, bucket):  # noqa: F811
+        for name, width in (("a", 64), ("b", 65)):
+            tifffile.imwrite(f"{name}.tif", np.zeros((64, width), "uint16"))
+        url = f"{bucket.url}/a.ozx"
+        assert ozx.import_tiff("a.tif", url, resume=True).status == "imported"
+        again = ozx.import_tiff("a.tif", url, resume=True, name="other")
+        assert again.status == "skipped"
+        assert f"ozx edit {url}" in again.notes[-1]
+        with pytest.raises(UsageError, match="does not have the images"):
+            ozx.import_tiff("b.tif", url, resume=True)
+
     def test_a_batch(self, bucket, capsys):  # noqa: F811
         sources = [str(FIXTURES / f"{name}.ome.zarr") for name in ("image", "plate")]
         assert run(["pack", *sources, "missing.ome.zarr", "--out-dir", f"{bucket.url}/packed", "--jobs", "2"]) == 3

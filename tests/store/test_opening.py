@@ -12,6 +12,7 @@ from packed import pack_tree, write_archive, zip_values
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.sources.location import Place
 from ozx.store.opening import opened_hierarchy
 
 
@@ -116,7 +117,7 @@ def test_an_extension_that_must_be_understood(tmp_path, image):
 def test_directories_that_are_no_hierarchy(tmp_path, files, error, message):
     for name, value in files.items():
         (tmp_path / name).write_bytes(value)
-    with pytest.raises(error, match=message), opened_hierarchy(tmp_path):
+    with pytest.raises(error, match=message), opened_hierarchy(Place.parse(tmp_path)):
         pass
 
 

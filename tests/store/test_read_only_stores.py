@@ -14,6 +14,7 @@ from zarr.storage import LocalStore
 import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.sources.location import Place
 from ozx.store.image_view import GroupNodes
 from ozx.store.opening import opened_hierarchy
 from ozx.store.read_only_stores import SourceStore, open_source_group
@@ -28,7 +29,7 @@ async def every(keys):
 
 @pytest.mark.parametrize("root", [IMAGE, LEGACY], ids=["v3", "v2"])
 def test_it_shows_what_a_local_store_shows(root):
-    with open_repaired(root) as source, warnings.catch_warnings(action="ignore"):
+    with open_repaired(Place.parse(root)) as source, warnings.catch_warnings(action="ignore"):
         found = open_source_group(source, source.zarr_format)
         expected = zarr.open_group(root, mode="r")
         arrays = dict(expected.members(max_depth=None))
@@ -42,7 +43,7 @@ async def test_keys_and_ranges(tmp_path):
     packed = ozx.pack(IMAGE, tmp_path / "a.ozx").path
     local = LocalStore(IMAGE, read_only=True)
     requests = [None, RangeByteRequest(3, 9), OffsetByteRequest(20), SuffixByteRequest(7)]
-    with open_repaired(packed) as source:
+    with open_repaired(Place.parse(packed)) as source:
         store = SourceStore(source)
         assert await every(store.list()) == await every(local.list())
         assert await every(store.list_prefix("labels/")) == await every(local.list_prefix("labels/"))
@@ -59,7 +60,7 @@ async def test_keys_and_ranges(tmp_path):
 
 
 async def test_it_only_reads():
-    with open_repaired(IMAGE) as source:
+    with open_repaired(Place.parse(IMAGE)) as source:
         store = SourceStore(source)
         assert store == SourceStore(source)
         for write in (store.set("a", PROTOTYPE.buffer.from_bytes(b"")), store.delete("zarr.json")):
@@ -82,7 +83,7 @@ def test_metadata_of_absurd_length_is_not_read(tree, zarr_format, monkeypatch):
     name = root / "a" / ("zarr.json" if zarr_format == 3 else ".zarray")
     with open(name, "r+b") as file:
         file.truncate(1 << 40)
-    with opened_hierarchy(root) as group:
+    with opened_hierarchy(Place.parse(root)) as group:
         assert "g" in group
         with pytest.raises(FormatError, match="expected metadata of at most 33,554,432 bytes"):
             GroupNodes(group).find("a")

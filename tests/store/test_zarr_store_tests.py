@@ -9,7 +9,8 @@ from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachi
 from zarr.testing.store import StoreTests
 
 from ozx import OzxStore, UsageError
-from ozx.store.reading import ArchiveSession, open_source
+from ozx.archive.byte_source import FileSource
+from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
 
@@ -88,7 +89,7 @@ class TestReading(_WritingTests):
     async def set(self, store, key, value):
         with pytest.warns(match="not OME-Zarr"), OzxStore(store.path, mode="a", sync=False) as writer:
             writer.set_sync(key, value)
-        store._read = ArchiveSession(open_source(store.path))
+        store._read = ArchiveSession(FileSource(store.path))
 
     async def get(self, store, key):
         return self.buffer_cls.from_bytes(store._read.read(key))

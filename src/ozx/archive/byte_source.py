@@ -33,14 +33,11 @@ class ByteSource(Protocol):
 class FileSource:
     """A local file, opened at the first read; safe to use with threads, fork and pickle."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, name: str | None = None) -> None:
         self._file = PositionalFile(path)
+        #: For messages: the path of the file, or the URL of which the file is a copy.
+        self.name = path if name is None else name
         self._identity: tuple[int, ...] | None = None
-
-    @property
-    def name(self) -> str:
-        """The path of the file."""
-        return self._file.path
 
     def size(self) -> int:
         """Return the length of the file in bytes, as it was at the first read."""

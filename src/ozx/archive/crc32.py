@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-_combine: Callable[[int, int, int], int] | None = None
 try:
-    from isal.isal_zlib import crc32
-    from isal.isal_zlib import crc32_combine as _combine
+    import isal.isal_zlib as _zlib
 except ImportError:  # no wheel for this machine: zlib's crc32 is about twelve times slower
-    from zlib import crc32
+    import zlib as _zlib  # type: ignore[no-redef]
 
-__all__ = ["crc32", "crc32_combine"]
+crc32 = _zlib.crc32
+_combine: Callable[[int, int, int], int] | None = getattr(_zlib, "crc32_combine", None)
 
 _POLYNOMIAL = 0xEDB88320  # reflected: bit 31 is x**0, so that a shift to the right multiplies by x
 

@@ -13,7 +13,6 @@ from ozx.quoting import quote, quote_pattern
 LONGEST_SIGNATURE = 512
 
 _IMPORT = "Run: ozx import {path}"
-_CONVERT = "Convert it, then pack the result: bioformats2raw {path} {stem}.ome.zarr; ozx pack {stem}.ome.zarr"
 _SAVE = "Save it as TIFF, for example with Fiji; then run: ozx import {stem}.tif"
 _UNPACK = "Unpack it, then run ozx pack on the OME-Zarr folder in it, or ozx import on the TIFF files."
 _LOOK = (
@@ -30,7 +29,12 @@ class OtherFormat(NamedTuple):
     @property
     def is_tiff(self) -> bool:
         """Whether the format is TIFF, which `ozx import` reads."""
-        return self.way is _IMPORT
+        return self is _TIFF
+
+    @property
+    def is_of_microscopes(self) -> bool:
+        """Whether `ozx import` reads the format by the extra ``formats``."""
+        return self.way is _IMPORT and self is not _TIFF
 
     @property
     def is_zip(self) -> bool:
@@ -58,10 +62,10 @@ _BEGINNINGS = {
     b"MM\0*": _TIFF,
     b"II+\0": _TIFF,  # BigTIFF
     b"MM\0+": _TIFF,
-    b"\x89HDF\r\n\x1a\n": OtherFormat("an HDF5 file", _CONVERT),
-    b"ZISRAWFILE": OtherFormat("a CZI file (Zeiss)", _CONVERT),
-    b"\xda\xce\xbe\x0a": OtherFormat("an ND2 file (Nikon)", _CONVERT),
-    b"\x70\0\0\0": OtherFormat("a LIF file (Leica)", _CONVERT),
+    b"\x89HDF\r\n\x1a\n": OtherFormat("an HDF5 file, perhaps of Imaris", _IMPORT),
+    b"ZISRAWFILE": OtherFormat("a CZI file (Zeiss)", _IMPORT),
+    b"\xda\xce\xbe\x0a": OtherFormat("an ND2 file (Nikon)", _IMPORT),
+    b"\x70\0\0\0": OtherFormat("a LIF file (Leica)", _IMPORT),
     b"\x89PNG\r\n\x1a\n": OtherFormat("a PNG picture", _SAVE),
     b"\xff\xd8\xff": OtherFormat("a JPEG picture", _SAVE),
     b"GIF8": OtherFormat("a GIF picture", _SAVE),
@@ -71,7 +75,7 @@ _BEGINNINGS = {
     b"\x1f\x8b": OtherFormat("gzip data, such as a .tar.gz", _UNPACK),
     b"{": OtherFormat("a file that looks like JSON, perhaps metadata of one node", "Give the image's folder instead."),
 }
-_LATER = {128: (b"DICM", OtherFormat("a DICOM file", _CONVERT)), 257: (b"ustar", OtherFormat("a tar archive", _UNPACK))}
+_LATER = {128: (b"DICM", OtherFormat("a DICOM file", _IMPORT)), 257: (b"ustar", OtherFormat("a tar archive", _UNPACK))}
 
 
 def find_format(head: bytes) -> OtherFormat | None:
@@ -93,6 +97,7 @@ _KINDS = {
     ".czi": "CZI files",
     ".nd2": "ND2 files",
     ".lif": "LIF files",
+    ".ims": "IMS files",
     ".ozx": ".ozx files",
 }
 
@@ -120,7 +125,7 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
 
 def _way(kind: str, firsts: Sequence[str]) -> str:
     """Return the hint for files of the same kind; `firsts` has one file for each pair of folder and name ending."""
-    if kind == "TIFF images":
+    if kind == "TIFF images" or (kind.endswith(" files") and kind != ".ozx files"):
         patterns = []
         for place in firsts[:_NAMED]:
             folder, ending = os.path.dirname(place), os.path.splitext(place)[1]
@@ -128,6 +133,4 @@ def _way(kind: str, firsts: Sequence[str]) -> str:
         return f"Run: ozx import {' '.join(patterns)}{' …' if len(firsts) > _NAMED else ''}"
     if kind == ".ozx files":
         return f"Give the path of one file: {quote(firsts[0])}"
-    if kind.endswith("pictures"):
-        return "Save them as TIFF, for example with Fiji; then run ozx import on the TIFF files."
-    return "Convert each of them with bioformats2raw; then run ozx pack on the folders that it makes."
+    return "Save them as TIFF, for example with Fiji; then run ozx import on the TIFF files."

@@ -7,11 +7,9 @@ import errno
 import os
 
 try:
-    import fcntl
+    import fcntl as fcntl  # noqa: PLC0414 (for `ozx.atomic.syncing`)
 except ImportError:  # Windows: an open file cannot be deleted there, so that no lock is needed
     fcntl = None  # type: ignore[assignment]
-
-__all__ = ["fcntl", "has_locks", "is_free", "lock_file", "still_has_name", "unlock_file"]
 
 # Some network file systems turn flock(2) into fcntl(2), whose F_SETLK "sets errno to EACCES or EAGAIN" for a held lock.
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)

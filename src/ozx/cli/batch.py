@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote as url_quote
 
 import click
 
@@ -19,12 +18,12 @@ from ozx.cli.arguments import check_patterns, expand_patterns
 from ozx.cli.exit_codes import DONE, batch_code, code_of, exit_code
 from ozx.cli.options import RunOptions, connected, dask_option, jobs_option, together
 from ozx.cli.output import drop_stdout, print_json, print_notes, printable, say, say_error
-from ozx.cli.run_logging import RunLogger, log_options, logging_run, sources_of_run
+from ozx.cli.run_logging import log_options, logging_run, sources_of_run
 from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.flow.batch import FileResult, describe_failure, run_each
 from ozx.flow.sinks.target import stem_of_archive
-from ozx.flow.sources.location import Place, given_output
+from ozx.flow.sources.location import Place
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
 
@@ -66,14 +65,14 @@ class Batch:
         self,
         files: int,
         bar: RichProgress | RichBatchProgress | None,
-        logger: RunLogger | None,
+        log: Callable[[Any, int], None] | None,
         run: RunOptions,
     ) -> None:
         self.progress: Progress = bar or NO_PROGRESS
         self.counts: Counter[str] = Counter()
         self.is_single = files == 1
         self._files = files
-        self._bar, self._logger, self._run = bar, logger, run
+        self._bar, self._log, self._run = bar, log, run
         self._failure: OSError | None = None
 
     def add(
@@ -91,8 +90,8 @@ class Batch:
         error; if it is not 0, --quiet prints the `lines`, too.
         """
         self.counts[result.status] += 1
-        if self._logger is not None:
-            self._logger.add(result, code if result.error is None else code_of(result.error))
+        if self._log is not None:
+            self._log(result, code if result.error is None else code_of(result.error))
         with nullcontext() if self._bar is None else self._bar.paused():
             if result.error is not None:
                 say_error(result.error["message"] or "", result.error["rule"], result.error["hint"])
@@ -130,8 +129,8 @@ def following(sources: Sequence[str], sum_up: Callable[[Counter[str]], str], run
     """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt."""
     if run.retry_failed is None:
         check_patterns(sources)
-    with logging_run(run.log) as logger, _batch_bar(len(sources), quiet=run.quiet or run.as_json) as bar:
-        batch = Batch(len(sources), bar, logger, run)
+    with logging_run(run.log) as log, _batch_bar(len(sources), quiet=run.quiet or run.as_json) as bar:
+        batch = Batch(len(sources), bar, log, run)
         try:
             yield batch
         except KeyboardInterrupt:
@@ -140,10 +139,10 @@ def following(sources: Sequence[str], sum_up: Callable[[Counter[str]], str], run
                 batch.say_rest()
             raise
         except Exception as error:
-            if logger is not None and batch.is_single and not batch.counts:
+            if log is not None and batch.is_single and not batch.counts:
                 failure = as_error(error)
                 failed = FileResult(sources[0], "", "failed", error=describe_failure(failure))
-                logger.add(failed, exit_code(failure))
+                log(failed, exit_code(failure))
             raise
     batch.end(sum_up)
 
@@ -304,15 +303,13 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     named = [(source, f"{stem_of_archive(source)}{verb.ending}") for source in sources]
     if out_dir is None:
         return [(source, os.path.join(os.path.dirname(source), name)) for source, name in named]
-    folder = given_output(out_dir, remote=verb.writes_urls)
-    if Place(folder).is_remote:
-        return [(source, f"{folder.rstrip('/')}/{url_quote(name)}") for source, name in named]
-    os.makedirs(folder, exist_ok=True)
-    return [(source, os.path.join(folder, name)) for source, name in named]
+    folder = Place.output(out_dir, remote=verb.writes_urls)
+    folder.make_folder()
+    return [(source, folder.inside(name).path) for source, name in named]
 
 
 def _check_targets(verb: Verb, targets: list[str]) -> None:
-    if verb.done == "unpacked" and any(Place(target).is_remote for target in targets):
+    if verb.done == "unpacked" and any(Place(target).kind() == "a URL" for target in targets):
         raise UsageError(
             "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run the same "
             "task twice at once; a run that fails would then remove objects that the other run has written",

@@ -16,7 +16,7 @@ from ozx.cli.output import format_bytes
 from ozx.cli.run_logging import log_options
 from ozx.errors import UsageError
 from ozx.flow.batch import hint_with_folder
-from ozx.flow.sources.wrong_sources import check_is_tiff_file
+from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
 from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
@@ -150,7 +150,7 @@ def _check_source(source: str, out: str) -> None:
     """Raise an error if the source is a folder; the hint names `out` for the outputs unless it is an .ozx file."""
     if os.path.isdir(source):
         try:
-            check_is_tiff_file(source)
+            check_is_image_file(source)
         except UsageError as error:
             if error.hint is not None and not names_output(out, _ENDINGS):
                 error.hint = hint_with_folder(error.hint, out)

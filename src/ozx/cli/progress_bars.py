@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -23,29 +24,31 @@ from rich.progress import (
 from rich.progress import Progress as RichBars
 from rich.text import Text
 
-from ozx.archive.remote.deadline import traffic
+from ozx.archive.remote.deadline import Traffic, traffic
 from ozx.cli.output import format_bytes
 
 
-class _Volume(ProgressColumn):
-    """A progress column with the completed bytes and their rate since the start."""
+class _Column(ProgressColumn):
+    """A progress column with the text that a function makes of the task."""
 
-    def render(self, task: Task) -> Text:
-        done = task.fields["bytes"]
-        return Text(f"{format_bytes(done)} {format_bytes(int(done / max(task.elapsed or 0, 0.1)))}/s")
-
-
-class _Requests(ProgressColumn):
-    """A progress column with the numbers of requests and received bytes; empty without requests."""
-
-    def __init__(self) -> None:
+    def __init__(self, text: Callable[[Task], str]) -> None:
         super().__init__()
-        self._before = traffic()
+        self._text = text
 
     def render(self, task: Task) -> Text:
-        del task
-        requests, size = (new - old for new, old in zip(traffic(), self._before, strict=True))
-        return Text(f"{requests:,} requests, {format_bytes(size)} received" if requests else "")
+        return Text(self._text(task))
+
+
+def _volume(task: Task) -> str:
+    """Return the completed bytes, and their rate since the start."""
+    done = task.fields["bytes"]
+    return f"{format_bytes(done)} {format_bytes(int(done / max(task.elapsed or 0, 0.1)))}/s"
+
+
+def _requests_since(before: Traffic, _: Task) -> str:
+    """Return the numbers of requests and received bytes; nothing without requests."""
+    requests, size = (new - old for new, old in zip(traffic(), before, strict=True))
+    return f"{requests:,} requests, {format_bytes(size)} received" if requests else ""
 
 
 class _Bars:
@@ -57,7 +60,7 @@ class _Bars:
             BarColumn(bar_width=20),
             *columns,
             TimeRemainingColumn(),
-            _Requests(),
+            _Column(partial(_requests_since, traffic())),
             console=Console(stderr=True),
             transient=True,
             redirect_stdout=False,
@@ -115,7 +118,7 @@ class RichBatchProgress(_Bars):
     """A progress bar for many files: number of completed files, bytes, rate, remaining time."""
 
     def __init__(self, files: int) -> None:
-        super().__init__(MofNCompleteColumn(), TextColumn("files"), _Volume())
+        super().__init__(MofNCompleteColumn(), TextColumn("files"), _Column(_volume))
         self._task = self._bars.add_task("", total=files, bytes=0)
         self._lock = threading.Lock()
         self._bytes = 0

@@ -19,7 +19,7 @@ from ozx.cli.options import RunOptions, together
 from ozx.cli.output import say
 from ozx.errors import UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
-from ozx.flow.sources.location import given_output, printable_location
+from ozx.flow.sources.location import Place
 
 # Options that change messages and logs, but not the output files.
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
@@ -34,50 +34,43 @@ def log_options(*, resumes: bool = False) -> Callable[[Callable[..., Any]], Call
     )
 
 
-class RunLogger:
-    """Writer that appends the lines of one run to a log."""
-
-    def __init__(self, log: RunLog) -> None:
-        context = click.get_current_context()
-        self._log = log
-        self._verb = context.info_name or ""
-        self._facts: dict[str, Any] = {
-            "run": uuid.uuid4().hex,
-            "host": platform.node(),
-            "user": _user(),
-            "version": ozx.__version__,
-            "verb": self._verb,
-            "options": _given_options(context),
-        }
-
-    def add(self, result: Any, code: int) -> None:
-        """Append a line for a result, with its exit code; without an output, its path is empty."""
-        is_written = bool(result.path) and self._verb not in ("validate", "verify")
-        line = LogLine(
-            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            source=_absolute(result.source),
-            output=_absolute(result.path) if is_written else None,
-            status=result.status,
-            bytes=getattr(result, "bytes", None) if is_written else None,
-            sha256=getattr(result, "sha256", None),
-            manifest_sha256=getattr(result, "manifest_sha256", None),
-            verified=getattr(result, "verified", False),
-            source_removed=getattr(result, "source_removed", False),
-            exit=code,
-            error=result.error,
-            **self._facts,
-        )
-        self._log.append(line)
-
-
 @contextmanager
-def logging_run(path: str | None) -> Iterator[RunLogger | None]:
-    """Yield a `RunLogger` that appends to the log at `path`; None without a path."""
+def logging_run(path: str | None) -> Iterator[Callable[[Any, int], None] | None]:
+    """Yield a function that appends a line for a result, with its exit code, to the log at `path`; None without one."""
     if path is None:
         yield None
         return
-    with RunLog(given_output(path)) as log:
-        yield RunLogger(log)
+    context = click.get_current_context()
+    verb = context.info_name or ""
+    facts: dict[str, Any] = {
+        "run": uuid.uuid4().hex,
+        "host": platform.node(),
+        "user": _user(),
+        "version": ozx.__version__,
+        "verb": verb,
+        "options": _given_options(context),
+    }
+    with RunLog(Place.output(path).path) as log:
+
+        def add(result: Any, code: int) -> None:
+            is_written = bool(result.path) and verb not in ("validate", "verify")
+            line = LogLine(
+                time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                source=_absolute(result.source),
+                output=_absolute(result.path) if is_written else None,
+                status=result.status,
+                bytes=getattr(result, "bytes", None) if is_written else None,
+                sha256=getattr(result, "sha256", None),
+                manifest_sha256=getattr(result, "manifest_sha256", None),
+                verified=getattr(result, "verified", False),
+                source_removed=getattr(result, "source_removed", False),
+                exit=code,
+                error=result.error,
+                **facts,
+            )
+            log.append(line)
+
+        yield add
 
 
 def sources_of_run(arguments: Sequence[str], run: RunOptions) -> list[str]:
@@ -110,7 +103,7 @@ def _given_options(context: click.Context) -> dict[str, Any]:
     """Return the command-line options that differ from their defaults."""
     options = {param.name for param in context.command.params if isinstance(param, click.Option)}
     return {
-        name: printable_location(value) if isinstance(value, str) else value
+        name: Place(value).name if isinstance(value, str) else value
         for name, value in context.params.items()
         if name in options - _NOT_LOGGED and context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
@@ -125,4 +118,4 @@ def _user() -> str:
 
 def _absolute(path: str) -> str:
     """Return an absolute path, or a URL without user and query, which may be secret."""
-    return printable_location(path) if "://" in path else os.path.abspath(path)
+    return Place(Place(path).full_path()).name

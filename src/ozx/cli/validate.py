@@ -20,7 +20,7 @@ from ozx.cli.output import one_line, print_json, say
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError, shortened
 from ozx.flow.batch import FileResult, describe_failure
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.progress import NO_PROGRESS
 from ozx.validation.report import LEVELS, REVISIONS, SEVERITIES, Finding, Level, Report, Severity
@@ -224,7 +224,7 @@ def command(
     """
     if as_verdict:
         return _print_verdict(paths, strict=strict)
-    page = None if report is None else given_output(report)
+    page = None if report is None else Place.output(report).path
     run = RunOptions.take_from(options)
     asked = sources_of_run(paths, run)
     options = {"level": level, "profile": profile, "revision": revision, "second_opinion": not no_second_opinion}

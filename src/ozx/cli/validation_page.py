@@ -11,6 +11,7 @@ from html import escape
 import ozx
 from ozx.cli.output import one_line
 from ozx.errors import OzxError
+from ozx.flow.sources.location import Place
 from ozx.validation.report import SEVERITIES, Finding, Report
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import Outcome
@@ -108,7 +109,7 @@ def _picture(path: str) -> str:
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     try:
-        with opened_hierarchy(path) as group:
+        with opened_hierarchy(Place.parse(path)) as group:
             data = encode_png(draw_thumbnail(group, _PIXELS).pixels, {})
     except Exception:  # noqa: BLE001 (a damaged file may fail in any library; the page says what is wrong with it)
         return ""

@@ -14,7 +14,7 @@ from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import OzxError
 from ozx.faults import FaultError
 from ozx.flow.batch_checks import check_distinct, check_room
-from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.progress import Progress, StoppableProgress
 from ozx.quoting import quote
@@ -137,7 +137,7 @@ class FileResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as an element of ``results`` in the JSON output of a command."""
         result = None if self.result is None else self.result.to_dict()
-        names = {"source": printable_location(self.source), "path": self.path, "status": self.status}
+        names = {"source": Place(self.source).name, "path": self.path, "status": self.status}
         return {**names, "result": result, "error": self.error}
 
 
@@ -186,7 +186,7 @@ def describe_failure_of(
     >>> describe_failure_of("raw", "imported/raw.ozx", error)["hint"]
     'Run: ozx import raw/*.tif --out-dir imported'
     """
-    answer, name = describe_failure(error), printable_location(source)
+    answer, name = describe_failure(error), Place(source).name
     if name not in str(error):
         answer["message"] = f"{name}: {error}"
     folder = os.path.dirname(target)
@@ -199,7 +199,7 @@ def describe_failure_of(
 
 def hint_with_folder(hint: str, folder: str) -> str:
     """Return `hint`; if it ends in a command for the files of a folder, add the option to write into `folder`."""
-    return f"{hint} --out-dir {quote(printable_location(folder))}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
+    return f"{hint} --out-dir {quote(Place(folder).name)}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

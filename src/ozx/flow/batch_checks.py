@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 
 from ozx.errors import UsageError, resource_error
-from ozx.flow.sources.location import Place, printable_location
+from ozx.flow.sources.location import Place
 
 # The usual file systems of these systems do not distinguish a.ozx and A.ozx.
 _FOLDS_NAMES = os.name == "nt" or sys.platform == "darwin"
@@ -30,23 +30,23 @@ def check_distinct(
     alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     real_folder = cache(os.path.realpath)
     for source, target in zip(sources, targets, strict=True):
-        path, is_remote = target, Place(target).is_remote
-        if not is_remote:
+        path, place = target, Place(target)
+        if not place.is_remote:
             # The name itself is not resolved: a new file replaces a link, not the target of the link.
             folder, name = os.path.split(os.path.abspath(target))
             path = os.path.join(real_folder(folder), name)
         other = seen.get(path)
         if other == source:
-            raise UsageError(f"{printable_location(source)} is given twice", hint="Name each source once.")
+            raise UsageError(f"{Place(source).name} is given twice", hint="Name each source once.")
         if other is not None:
-            both = " and ".join(map(printable_location, (other, source)))
+            both = " and ".join(Place(each).name for each in (other, source))
             raise UsageError(f"{both} would both become {target}", hint=f"{verb} them into different folders.")
         seen[path] = source
-        if not is_remote:
+        if not place.is_remote:
             fellows = alike[unicodedata.normalize("NFC", path).casefold()]
             for other, other_target in fellows:
                 if _is_one_file(other_target, target, default=folds_names):
-                    both = " and ".join(map(printable_location, (other, source)))
+                    both = " and ".join(Place(each).name for each in (other, source))
                     raise UsageError(
                         f"{both} would become {other_target} and {target}, which this system may treat as one file",
                         hint=f"{verb} them into different folders.",

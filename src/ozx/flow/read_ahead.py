@@ -30,7 +30,7 @@ _GAP_SHARE = 1 / 32
 LONGEST_HEADER = 256
 
 
-class Place(NamedTuple):
+class RemoteRange(NamedTuple):
     """Bytes `start` to `stop` of a remote `source`; `read` requests bytes, and `take` extracts and checks the value.
 
     The arguments of `take` are the offset and the bytes of a span that contains the place. An object store may get more
@@ -50,7 +50,7 @@ class _Wanted(NamedTuple):
 
     entry: Entry
     part: Part | None
-    place: Place | None
+    place: RemoteRange | None
     is_last: bool
 
 
@@ -59,10 +59,10 @@ class _JoinedParts:
     """Parts that are read by the same requests; a batch is local if none of its parts is on a server."""
 
     pieces: list[_Wanted] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[RemoteRange] = field(default_factory=list)
     payload: int = 0
 
-    def takes(self, place: Place | None) -> bool:
+    def takes(self, place: RemoteRange | None) -> bool:
         """Return whether a value is so near to the batch's last value that one request can read both values."""
         if not self.places or place is None or self.places[-1].source is not place.source:
             return False
@@ -157,9 +157,9 @@ def _pieces(entries: Iterable[Entry]) -> Iterator[_Wanted]:
             yield _Wanted(entry, part, place, is_last=number == last)
 
 
-def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> Place | None:
+def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> RemoteRange | None:
     """Return the place of a part on a server, or None; `change` makes another part of the bytes."""
-    find: Callable[[], Place | None] | None = getattr(part, "place", None)
+    find: Callable[[], RemoteRange | None] | None = getattr(part, "place", None)
     place = None if find is None else find()
     if place is None or change is None:
         return place

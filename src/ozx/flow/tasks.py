@@ -24,7 +24,7 @@ from ozx.atomic.targets import absolute_path
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
 from ozx.flow.sinks.output import present_outputs
-from ozx.flow.sources.location import Place, parse_location
+from ozx.flow.sources.location import Place
 from ozx.progress import NO_PROGRESS, Progress
 
 _SECONDS_BETWEEN_REPORTS = 0.5
@@ -161,16 +161,16 @@ def groups_elsewhere(
     `again` replaces `work` where the target is new, and so may come from the first run of a task.
     """
     step = partial(_step, importlib.import_module("ozx").__version__, work, again or work, fail)
-    look, present, items = cache(look_at), present_outputs(target for _, target in pairs if target), []
+    look, present, items = cache(look_at), present_outputs(Place(target) for _, target in pairs if target), []
     for given, out in pairs:
-        source, target = absolute_source(given), Place(out).absolute() if out else ""
-        items.append(_Pair(source, target, out not in present, list(map(look, _places(source, target)))))
+        source, target = absolute_source(given), Place(out).absolute().path if out else ""
+        items.append(_Pair(source, target, Place(out) not in present, list(map(look, _places(source, target)))))
     return Groups(step, fail, items, executor, progress)
 
 
 def absolute_source(source: str) -> str:
     """Return a source with an absolute path; URLs stay."""
-    return absolute_path(source) if os.path.lexists(source) else Place(source).absolute()
+    return absolute_path(source) if os.path.lexists(source) else Place(source).absolute().path
 
 
 def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail[_Result], pair: _Pair) -> _Result:
@@ -195,9 +195,9 @@ def _places(source: str, target: str) -> tuple[str, str, str]:
     """Return the paths of the source's file, of its folder, and of the target's folder; empty for URLs."""
     file = folder = ""
     with suppress(OzxError):  # the operation raises it again
-        location = parse_location(source)
-        if not location.is_remote:
-            file, folder = location.path, os.path.dirname(os.path.abspath(location.path))
+        place = Place.parse(source)
+        if place.kind() != "a URL":
+            file, folder = place.path, os.path.dirname(place.full_path())
     return file, folder, os.path.dirname(os.path.abspath(target)) if os.path.isabs(target) else ""
 
 

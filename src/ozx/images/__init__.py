@@ -1,4 +1,4 @@
-"""Pixel data: rendered pictures of images, new hierarchies from TIFF files and arrays, and export to OME-TIFF.
+"""Pixel data: rendered pictures of images, new hierarchies from arrays and files, and export to OME-TIFF.
 
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.
@@ -6,8 +6,6 @@
     The pixels and the metadata of an image to write, for all file formats.
 ``exported_image``
     An image of a hierarchy with the five axes and the pixel types of OME-TIFF.
-``tiff/``
-    TIFF files as images; the only modules that use tifffile for reading.
 ``ome_xml/``
     OME-XML: reading, updating, composing.
 ``writing/``

@@ -19,6 +19,8 @@ class ImageDescription:
     channels: tuple[ShownChannel, ...] = ()  # its channels in order; empty if unknown
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
     has_planes: bool = True  # whether the metadata name planes of pixels
+    # The place of the first pixel on the stage, by axis (z, y, x); unknown ones are left out.
+    origin: Mapping[str, PixelSize] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

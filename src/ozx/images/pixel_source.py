@@ -36,13 +36,8 @@ class PixelSource(Protocol):
         Each segment that the block touches is decoded once per call.
         """
 
-
-@runtime_checkable
-class FillingSource(PixelSource, Protocol):
-    """A pixel source that replaces unreadable pixels by zeros, and describes the unreadable parts."""
-
     def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return descriptions of the unreadable parts of a block that was read."""
+        """Return descriptions of the unreadable parts of a block that was read, whose pixels became zeros."""
 
 
 class ArrayLike(Protocol):
@@ -116,6 +111,11 @@ class ArraySource:
         out[...] = block
         return out
 
+    def damage_in(self, region: Region) -> tuple[str, ...]:
+        """Return nothing, because an unreadable part of an array is an error."""
+        del region
+        return ()
+
     def _place(self, region: Region) -> Region:
         """Return the position of a region in the whole array."""
         bounds = (part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True))
@@ -135,7 +135,7 @@ class PixelBlock:
 
     def damage(self) -> tuple[str, ...]:
         """Return descriptions of the block's unreadable parts, which `read` replaced by zeros."""
-        return self.source.damage_in(self.region) if isinstance(self.source, FillingSource) else ()
+        return self.source.damage_in(self.region)
 
 
 def part_of(source: PixelSource, region: Region) -> PixelBlock:
@@ -166,7 +166,7 @@ class MaskSource:
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the unreadable parts of a block that was read."""
-        return PixelBlock(self._source, region).damage()
+        return self._source.damage_in(region)
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:

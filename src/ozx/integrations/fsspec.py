@@ -18,8 +18,8 @@ from zarr.abc.store import RangeByteRequest
 
 from ozx.archive.records import STORED
 from ozx.errors import UnsupportedError, UsageError
-from ozx.flow.sources.location import parse_location
-from ozx.store.reading import ArchiveSession, open_source
+from ozx.flow.sources.location import Place
+from ozx.store.reading import ArchiveSession
 
 _SCHEME = "ozx://"
 
@@ -261,12 +261,12 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
                 return session, path[end + 1 :]
             end = path.find("/", end + 1)
         try:
-            location = parse_location(self.unstrip_protocol(path))
+            location = Place.parse(self.unstrip_protocol(path))
         except UsageError as error:
             raise FileNotFoundError(errno.ENOENT, error.message, path) from None
         if not os.path.exists(location.path):  # the error that fsspec's users expect
             raise FileNotFoundError(errno.ENOENT, "there is no such file", location.path)
-        session = self._sessions.setdefault(location.path, ArchiveSession(open_source(location.path)))
+        session = self._sessions.setdefault(location.path, ArchiveSession(location.open()))
         return session, location.node
 
     def _describe(self, session: ArchiveSession, key: str, path: str) -> dict[str, Any]:

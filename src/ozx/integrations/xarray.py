@@ -23,7 +23,7 @@ from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from ozx.errors import FormatError, OzxWarning, UsageError
-from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import join_path
 from ozx.store.image_view import GroupNodes, Image, Level
@@ -142,7 +142,7 @@ class OzxBackend(BackendEntrypoint):
             The file is missing or cannot be read.
         """
         root = open_group(filename_or_obj, options=options)
-        name = printable_location(filename_or_obj)
+        name = Place(os.fspath(filename_or_obj)).name
         parent = _enter(root, group, name)
         view = _choose(parent, image, name)
         if not 0 <= level < len(view.levels):
@@ -181,7 +181,7 @@ class OzxBackend(BackendEntrypoint):
             The file is missing or cannot be read.
         """
         root = open_group(filename_or_obj, options=options)
-        parent = _enter(root, group, printable_location(filename_or_obj))
+        parent = _enter(root, group, Place(os.fspath(filename_or_obj)).name)
         found = {"/": xr.Dataset()}
         found["/"].set_close(root.store.close)
         nodes = GroupNodes(parent)

@@ -15,10 +15,10 @@ from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.editing import plan_edit
 from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
-from ozx.flow.sinks.output import write_small
+from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView
-from ozx.flow.sources.location import Place, parse_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.edit.image import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan
@@ -154,10 +154,11 @@ def edit(
     axis x 0.325 0.65 micrometer
     """
     edits = parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name)
-    location = parse_location(path)
-    if location.is_remote:
+    location = Place.parse(path)
+    kind = location.kind()
+    if kind == "a URL":
         return _edit_object(location, edits, dry_run=dry_run, confirm=confirm, drop_attributes=drop_attributes)
-    if os.path.isdir(location.path):
+    if kind == "a directory":
         raise folder_error(location.path, "edit", "Pack the directory first, or edit its zarr.json files as text.")
     return edit_file(location, edits, dry_run=dry_run, sync=sync)
 
@@ -205,7 +206,7 @@ def _renew_manifest(path: str, manifest: bytes, *, sync: bool) -> None:
         reader = ArchiveReader(source)
         keys = filter(is_metadata_key, parse_manifest(manifest, path))
         values = {key: reader.read(index) for key in keys if (index := reader.find(key)) is not None}
-    write_small(path + MANIFEST_ENDING, renewed_manifest(manifest, values), sync=sync)
+    Output(Place(path), sync=sync).beside(MANIFEST_ENDING).write_small(renewed_manifest(manifest, values))
 
 
 def _edit_object(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import read_in_runs
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.sinks.output import check_output, spooled_output
+from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.location import Place, StrPath, given_output, given_path, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult, plain_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.region import IndexRange, RegionLike, Selection, parse_channels, parse_levels, parse_region
@@ -183,7 +183,8 @@ def export(
     from ozx.images.writing.cropping import cropped_file  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    target = given_output(out, remote=True)
+    place, output = Place.parse(path), Output(Place.output(out, remote=True), force, sync=sync)
+    target = output.path
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     selection = Selection(None if levels is None else choice, parse_region(region), channels=parse_channels(channels))
@@ -191,35 +192,35 @@ def export(
     notes: list[str] = []
     threads = min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
     check_name(target, "a TIFF file")
-    _check_target(path, target, force=force)
+    output.check_file()
+    if output.replaces(place):
+        raise UsageError(f"{target} is the file to export", hint="Choose another name.")
     try:
-        location, part = parse_location(path), ""
-        full_node = join_path(location.node, node.strip("/"))
+        opened_place, part = place, ""
+        full_node = join_path(place.node, node.strip("/"))
         with ExitStack() as opened:
             if selection.region or selection.channels:
-                cropped, plan = opened.enter_context(cropped_file(location.path, full_node, selection))
-                group, node, choice, part = opened.enter_context(opened_hierarchy(cropped)), "", IndexRange(), full_node
+                opened_place, plan = opened.enter_context(cropped_file(Place(place.path), full_node, selection))
+                node, choice, part = "", IndexRange(), full_node
                 notes += plan.image_notes
-                location = Place(cropped)
-            else:
-                group = opened.enter_context(opened_hierarchy(path))
+            group = opened.enter_context(opened_hierarchy(opened_place))
             read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
             taken = take_hierarchy(group, node, choice)
-            _check_price(taken, location)
+            _check_price(taken, opened_place)
             pixels = sum(level.size for image in taken.images for level in image.levels)
             progress = begin_phase(progress, os.path.basename(target), pixels)
-            with spooled_output(target, force=force, sync=sync) as new:
+            with output.spooled() as new:
                 is_big = _write(taken, new.path, compression, tile, threads, progress)
                 size = os.fstat(new.descriptor).st_size
             progress.stop()
     except OzxError as error:
-        raise error.at(printable_location(path)) from None
+        raise error.at(place.name) from None
     notes = list(dict.fromkeys([*notes, *taken.notes]))
     if not target.lower().endswith(_ENDINGS):
         notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file")
     notes += swept_notes(new.swept)
     return ExportResult(
-        given_path(path),
+        place.given,
         target,
         full_node,
         size,
@@ -280,9 +281,10 @@ def _check_price(taken: ExportedHierarchy, source: Place) -> None:
 
 def _has_bytes(source: Place, least: int) -> bool:
     """Return whether a file, or the files of a directory together, have at least `least` bytes."""
-    if source.is_remote:
+    kind = source.kind()
+    if kind == "a URL":
         return True
-    if not os.path.isdir(source.path):
+    if kind != "a directory":
         return os.path.getsize(source.path) >= least
     found = 0
     for folder, _, names in os.walk(source.path):
@@ -314,15 +316,3 @@ def _check_tile(tile: int | None) -> None:
         raise UsageError(
             f"expected a tile of {_SMALLEST_TILE} to {_LARGEST_TILE:,} pixels, a multiple of 16; got {tile}"
         )
-
-
-def _check_target(path: StrPath, target: str, *, force: bool) -> None:
-    location = parse_location(path)
-    check_output(target, force=force)
-    if (
-        not location.is_remote
-        and not Place(target).is_remote
-        and os.path.exists(target)
-        and os.path.samefile(location.path, target)
-    ):
-        raise UsageError(f"{target} is the file to export", hint="Choose another name.")

@@ -17,9 +17,9 @@ from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import archive_size, parse_size
-from ozx.flow.sinks.output import check_output, new_output
-from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
-from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
+from ozx.flow.sinks.output import Output
+from ozx.flow.sinks.target import check_name, name_notes, swept_notes
+from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.nodes import join_path
@@ -173,18 +173,18 @@ def extract(
     >>> extract("cells.ozx", "more.ozx", region="y=0:100,x=0:100", whole_chunks=True, force=True).images[0].region
     {'y': (0, 128), 'x': (0, 128)}
     """
-    target = given_output(out, remote=True)
-    check_name(target, "an .ozx file")
+    output = Output(Place.output(out, remote=True), force=force, sync=sync)
+    check_name(output.path, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)
     chosen = None if levels is None else parse_levels(levels)
     selection = Selection(chosen, parse_region(region), channels=parse_channels(channels), whole_chunks=whole_chunks)
     limit = None if max_size is None else parse_size(max_size)
-    location = parse_location(path)
-    _check_target(location.path, target, force=force or dry_run)
-    root = join_path(location.node, node)
-    with open_repaired(location.path) as source, working() as workers:
+    place = Place.parse(path)
+    _check_target(place, replace(output, force=force or dry_run))
+    root = join_path(place.node, node)
+    with open_repaired(Place(place.path)) as source, working() as workers:
         try:
-            encode = partial(_encode, source, location.path, root)
+            encode = partial(_encode, source, Place(place.path), root)
             extractor = Extractor(source, root, encode, reads_once=source.remote is not None)
             least = limit
             while True:
@@ -192,13 +192,13 @@ def extract(
                 plan = in_version(plan, version)
                 said = check_new_metadata(plan.metadata, plan.legacy_keys, path=source.name, node=root)
                 if dry_run:
-                    return _predict(path, target, root, source, plan)
+                    return _predict(place, output, root, source, plan)
                 # Counting the bytes needs a second look at each shard; for a URL, this is one request for each shard.
                 is_counted = needs_total(progress) and source.remote is None
-                phase = begin_phase(progress, os.path.basename(target), plan.count_bytes() if is_counted else None)
+                phase = begin_phase(progress, os.path.basename(output.path), plan.count_bytes() if is_counted else None)
                 with (
                     suppress(_TooLargeError),
-                    new_output(target, force=force, sync=sync, expected=plan.count_bytes) as new,
+                    output.file(expected=plan.count_bytes) as new,
                 ):
                     entries, size = write_archive(plan, new.descriptor, workers, phase)
                     source.check_unchanged()
@@ -209,15 +209,15 @@ def extract(
                 least = (least or size) * (limit or size) // size
             phase.stop()
         except OzxError as error:
-            raise error.at(printable_location(location.path)) from None
-        result = _result(path, target, root, source, plan)
-        notes = (*result.notes, *said, *name_notes(target, has_out_dir=False), *swept_notes(new.swept))
+            raise error.at(Place(place.path).name) from None
+        result = _result(place, output, root, source, plan)
+        notes = (*result.notes, *said, *name_notes(output.place, has_out_dir=False), *swept_notes(new.swept))
         return replace(result, entries=entries, bytes=size, notes=notes)
 
 
 def _encode(
     repaired: RepairedSource,
-    path: str,
+    place: Place,
     root: str,
     part: Source,
     subset: Subset,
@@ -226,15 +226,15 @@ def _encode(
 ) -> Iterable[Entry]:
     from ozx.images.writing.cropping import iter_encoded  # noqa: PLC0415 (loads zarr, which moving does not need)
 
-    return iter_encoded(repaired, path, root, part, subset, chunks, workers)
+    return iter_encoded(repaired, place, root, part, subset, chunks, workers)
 
 
-def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
+def _result(place: Place, output: Output, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
     """Return the result before the file is written: without the file's entry count and size."""
     images, remote = plan.images, source.remote
     return ExtractResult(
-        source=printable_location(path),
-        path=target,
+        source=place.name,
+        path=output.path,
         node=root,
         entries=0,
         bytes=0,
@@ -247,11 +247,11 @@ def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan:
     )
 
 
-def _predict(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
+def _predict(place: Place, output: Output, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
     """Return the result that a run with the same options would have."""
     data = list(plan.read())
     entries = [*plan.iter_head(), *data]
-    result = _result(path, target, root, source, plan)
+    result = _result(place, output, root, source, plan)
     if plan.is_encoding:
         estimated = "sizes are estimates, because chunks are encoded again: they are those of the chunks that are read"
         result = replace(result, notes=(*result.notes, estimated))
@@ -264,13 +264,13 @@ def _predict(path: StrPath, target: str, root: str, source: RepairedSource, plan
     return replace(result, entries=len(entries), bytes=size, requests=requests, bytes_read=received, dry_run=True)
 
 
-def _check_target(source: str, target: str, *, force: bool) -> None:
-    check_place(source, target)
-    if target.endswith(("/", os.sep, ".zarr")):
+def _check_target(source: Place, output: Output) -> None:
+    output.check_surroundings(source)
+    if output.path.endswith(("/", os.sep, ".zarr")):
         raise UsageError(
-            f"expected the name of a file to make, such as part.ozx; got {target}",
+            f"expected the name of a file to make, such as part.ozx; got {output.path}",
             hint="Extract into an .ozx file; ozx unpack makes a directory of it.",
         )
-    check_output(target, force=force)
-    if source == target or (os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target)):
-        raise UsageError(f"{target} is the file to extract from", hint="Choose another name.")
+    output.check_file()
+    if output.replaces(source):
+        raise UsageError(f"{output.path} is the file to extract from", hint="Choose another name.")

@@ -14,24 +14,25 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.output import check_output, spooled_output
-from ozx.flow.sinks.target import check_name, check_place, name_notes, swept_notes
+from ozx.flow.sinks.output import Output
+from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
-from ozx.flow.sources.location import Place, StrPath, check_is_list, given_output, given_source, printable_location
-from ozx.flow.sources.wrong_sources import check_is_tiff_file
+from ozx.flow.sources.location import Place, StrPath, check_is_list
+from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
-from ozx.images.tiff.imported import Claims, has_images, known_damage, other_metadata
-from ozx.images.tiff.opening import TiffImages, count_files, open_tiff
-from ozx.images.tiff.pages import parse_axes
-from ozx.images.tiff.source import TiffOptions
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.readers.hierarchy import HierarchyOptions, plan_images, stem_of
+from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.imported import Claims, has_images, other_metadata
+from ozx.readers.registry import open_images
+from ozx.readers.tiff.opening import count_files
+from ozx.readers.tiff.pages import parse_axes
 
 # The most damaged parts that a result names.
 _MOST_DAMAGE = 20
@@ -102,7 +103,7 @@ class ImportManyResult(JsonResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _ImportOptions:
     """The options of `import_tiff`, with the same names and defaults."""
 
     axes: str | Sequence[str] | None = None
@@ -135,7 +136,7 @@ class _Options:
 class _Order:
     """The validated options of an import."""
 
-    tiff: TiffOptions
+    reading: ReadingOptions
     options: HierarchyOptions
     layout: LayoutChoice
     thumbnail: bool
@@ -240,7 +241,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    options = _Options(
+    options = _ImportOptions(
         axes=axes,
         keep_singletons=keep_singletons,
         series=series,
@@ -266,11 +267,12 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         sync=sync,
         executor=executor,
     )
-    target = None if out is None else given_output(out, remote=True)
-    check_name(target or "", "an .ozx file")
+    target = None if out is None else Place.output(out, remote=True)
+    check_name("" if target is None else target.path, "an .ozx file")
     order = _parse(options)
-    path = given_source(source)
-    return _import_one(path, target or given_output(_default_output(path)), order, progress, Claims())
+    path = Place.local(source).path
+    place = target or Place.output(_default_output(path))
+    return _import_one(path, place, order, progress, Claims())
 
 
 @resource_errors()
@@ -330,17 +332,18 @@ def import_tiffs(
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
-    if unknown := sorted(options.keys() - {field.name for field in fields(_Options)}):
+    if unknown := sorted(options.keys() - {field.name for field in fields(_ImportOptions)}):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
     check_is_list(sources, "ozx.import_tiff")
-    parsed = _parse(_Options(**options))
-    folder = None if out_dir is None else given_output(out_dir, remote=True)
-    paths = [given_source(source) for source in sources]
-    targets = [given_output(_default_output(path, folder), remote=True) for path in paths]
+    parsed = _parse(_ImportOptions(**options))
+    folder = None if out_dir is None else Place.output(out_dir, remote=True)
+    paths = [Place.local(source).path for source in sources]
+    names = (_default_output(path, None if folder is None else folder.path) for path in paths)
+    targets = [Place.output(name, remote=True).path for name in names]
     check_distinct(paths, targets, verb="Import")
-    if folder is not None and not Place(folder).is_remote:
-        os.makedirs(folder, exist_ok=True)
-    claims = Claims(paths, parsed.tiff)
+    if folder is not None:
+        folder.make_folder()
+    claims = Claims(paths, parsed.reading)
     pairs = list(zip(paths, targets, strict=True))
     is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
     if file_executor is not None:
@@ -351,7 +354,7 @@ def import_tiffs(
     with _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed) as order:
 
         def work(path: str, target: str, told: Progress) -> ImportResult:
-            return _import_one(path, target, order, told, claims)
+            return _import_one(path, Place(target), order, told, claims)
 
         return ImportManyResult(run_batch(work, _failure, pairs, jobs=jobs, **is_told))
 
@@ -367,7 +370,7 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
         # Only OME-TIFF has images of several files. Errors are ignored here: the task of each file reports them.
         with suppress(Exception):
             if count_files(path) > 1:
-                with open_tiff(path, order.tiff) as found:
+                with open_images(path, order.reading) as found:
                     if (first := claims.first(found)) != path:
                         parts[path] = first
     return parts
@@ -381,12 +384,12 @@ def _import_task(
         whole = _default_output(parts[path], os.path.dirname(target))
         return ImportResult(path, whole, "skipped", part_of=parts[path])
     if not is_new:
-        return _import_one(path, target, order, progress, Claims())
-    result = _import_one(path, target, replace(order, resume=True), progress, Claims())
+        return _import_one(path, Place(target), order, progress, Claims())
+    result = _import_one(path, Place(target), replace(order, resume=True), progress, Claims())
     return replace(result, status="imported")
 
 
-def _parse(asked: _Options) -> _Order:
+def _parse(asked: _ImportOptions) -> _Order:
     """Return the options of `import_tiff` after validation; raise `UsageError` if one is invalid."""
     for name, value, allowed in (
         ("on_error", asked.on_error, ("fail", "fill")),
@@ -396,7 +399,7 @@ def _parse(asked: _Options) -> _Order:
             raise UsageError(f"expected {' or '.join(allowed)} as {name}; got {value!r}")
     edits = {name: getattr(asked, name) for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
     return _Order(
-        TiffOptions(
+        ReadingOptions(
             None if asked.axes is None else parse_axes("".join(asked.axes)),
             asked.keep_singletons,
             "fill" if asked.on_error == "fill" else "fail",
@@ -432,66 +435,73 @@ def _default_output(source: str, out_dir: str | None = None) -> str:
     return os.path.join(os.path.dirname(source) if out_dir is None else out_dir, f"{stem_of(source)}.ozx")
 
 
-def _import_one(source: str, target: str, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
-    check_is_tiff_file(source)
-    check_place(source, target)
-    with open_tiff(source, order.tiff) as found:
+def _import_one(source: str, place: Place, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
+    check_is_image_file(source)
+    output, target = Output(place, order.force, sync=order.sync), place.path
+    output.check_surroundings(Place(source))
+    with open_images(source, order.reading) as found:
         result = ImportResult(source, target, "imported", found.count)
         first = claims.first(found)
         if first != source:
             path = _default_output(first, os.path.dirname(target))
             return replace(result, status="skipped", path=path, part_of=first)
-        if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
+        if any(output.replaces(Place(path)) for path in (source, *found.files)):
             raise UsageError(f"{target} is the file to import", hint="Choose another name.")
         try:
-            hierarchy, notes = plan_tiff(found, replace(order.options, target=printable_location(target)))
+            hierarchy, notes = plan_images(found, replace(order.options, target=place.name))
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
-        was_there = order.resume and Place(target).exists()
+        was_there = order.resume and place.exists()
         if was_there:
-            if has_images(target, hierarchy):
+            if has_images(place, hierarchy):
                 return _skip(result, found, order)
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
                     hint="Give --force (force=True) to replace it.",
                 )
-        check_output(target, force=order.force)
+        output.check_file()
         try:
-            return _write(result, found, hierarchy, order, progress)
+            return _write(result, output, found, hierarchy, order, progress)
         except UsageError:
-            is_new = order.resume and not (was_there or order.force) and Place(target).exists()
-            if not (is_new and has_images(target, hierarchy)):
+            is_new = order.resume and not (was_there or order.force) and place.exists()
+            if not (is_new and has_images(place, hierarchy)):
                 raise
         return _skip(result, found, order)  # another run made it meanwhile
 
 
-def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
+def _skip(result: ImportResult, found: Images, order: _Order) -> ImportResult:
     """Return the result for a file that was found complete; its pixels were not compared with the source.
 
     Of the notes, only those about the TIFF file apply.
     """
-    entries, size = measure_archive(result.path)
-    not_compared = [_NOT_COMPARED] if order.tiff.on_error == "fill" else []
-    notes = (*found.notes, *not_compared, *other_metadata(result.path, order.options.edits))
-    damage = _first_sentences(list(known_damage(found)))
+    place = Place(result.path)
+    entries, size = measure_archive(place)
+    not_compared = [_NOT_COMPARED] if order.reading.on_error == "fill" else []
+    notes = (*found.notes, *not_compared, *other_metadata(place, order.options.edits))
+    damage = _first_sentences(list(found.damage))
     return replace(result, status="skipped", entries=entries, bytes=size, notes=notes, damage=damage)
 
 
 def _write(
-    result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: _Order, progress: Progress
+    result: ImportResult,
+    output: Output,
+    found: Images,
+    hierarchy: NewHierarchy,
+    order: _Order,
+    progress: Progress,
 ) -> ImportResult:
     said: list[str] = []
-    damage = known_damage(found)
+    damage = dict.fromkeys(found.damage)
     progress = begin_phase(progress, os.path.basename(result.path), count_bytes(hierarchy))
-    with spooled_output(result.path, force=order.force, sync=order.sync) as new:
+    with output.spooled() as new:
 
         def picture() -> Iterable[Entry]:
             from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
             from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-            pictures, notes = try_thumbnail(lambda: opened_hierarchy(new.path))
+            pictures, notes = try_thumbnail(lambda: opened_hierarchy(Place(new.path)))
             said.extend(notes)
             return pictures
 
@@ -514,7 +524,7 @@ def _write(
         result,
         entries=entries,
         bytes=size,
-        notes=(*result.notes, *name_notes(result.path), *said, *swept_notes(new.swept)),
+        notes=(*result.notes, *name_notes(output.place), *said, *swept_notes(new.swept)),
         damage=_first_sentences(list(damage)),
     )
 

@@ -10,7 +10,7 @@ from itertools import islice
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError, resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
-from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import describe_folder
 from ozx.hierarchy.images import (
@@ -199,8 +199,8 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     >>> inspection.name, inspection.kind, inspection.ome_version
     ('labels', 'labels', '0.5')
     """
-    name = printable_location(path)
-    view = open_view(path)
+    place = Place.parse(path)
+    name, view = place.name, open_view(place)
     if isinstance(view, DirectoryView):
         _check_root(view)
     notes: list[str] = []

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ozx.archive.records import method_name
 from ozx.errors import resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 
 
@@ -139,4 +140,4 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     [('zarr.json', 2, 39)]
     """
     name = os.fspath(path)
-    return EntryListing(name, nodes, open_view(path))
+    return EntryListing(name, nodes, open_view(Place.parse(path)))

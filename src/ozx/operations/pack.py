@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import check_name, default_output
-from ozx.flow.sources.location import (
-    Place,
-    StrPath,
-    check_is_list,
-    given_output,
-    given_source,
-    parse_location,
-    printable_location,
-)
+from ozx.flow.sources.location import Place, StrPath, check_is_list
 from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -131,10 +121,10 @@ def pack(
         chunk_checksums=chunk_checksums,
         version=VersionChoice(ome_version, drop_transformations),
     )
-    target = None if out is None else given_output(out, remote=True)
-    check_name(target or "", "an .ozx file")
+    target = None if out is None else Place.output(out, remote=True)
+    check_name("" if target is None else target.path, "an .ozx file")
     root = _root(source)
-    return pack_one(options, root, given_output(_default_output(root)) if target is None else target, progress)
+    return pack_one(options, root, target or Place.output(_default_output(root)), progress)
 
 
 @resource_errors()
@@ -223,44 +213,46 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         version=VersionChoice(ome_version, drop_transformations),
     )
     check_is_list(sources, "ozx.pack")
-    folder = None if out_dir is None else given_output(out_dir, remote=True)
+    folder = None if out_dir is None else Place.output(out_dir, remote=True)
     roots, targets = [], []
     for given in sources:
         source, out = given if isinstance(given, tuple) else (given, None)
         root = _root(source)
-        roots.append(root)
-        targets.append(given_output(_default_output(root, folder) if out is None else out, remote=True))
+        roots.append(root.path)
+        targets.append(Place.output(_default_output(root, folder) if out is None else out, remote=True).path)
     check_distinct(roots, targets, verb="Pack")
-    if folder is not None and not Place(folder).is_remote:
-        os.makedirs(folder, exist_ok=True)
+    if folder is not None:
+        folder.make_folder()
 
     pairs = list(zip(roots, targets, strict=True))
     if not remove_source:  # otherwise, each removed source makes room for the next file
         check_room(pairs)
     is_told: dict[str, Any] = {"what": "sources", "progress": progress, "on_result": on_result}
     is_told |= {"executor": executor, "again": partial(_pack_again, options)}
-    return PackManyResult(run_batch(partial(pack_one, options), _failure, pairs, jobs=jobs, **is_told))
+    return PackManyResult(run_batch(partial(_pack_pair, options), _failure, pairs, jobs=jobs, **is_told))
 
 
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
-    source = printable_location(root)
+    source = Place(root).name
     return PackResult(source, target, "failed", error=describe_failure_of(source, target, error, can_resume=True))
+
+
+def _pack_pair(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
+    return pack_one(options, Place(root), Place(target), progress)
 
 
 def _pack_again(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
     """Pack a source as a task of a cluster; if the cluster repeats the task, accept the output of its first run."""
-    return replace(pack_one(replace(options, resume=True), root, target, progress), status="packed")
+    return replace(_pack_pair(replace(options, resume=True), root, target, progress), status="packed")
 
 
-def _default_output(root: str, folder: str | None = None) -> str:
+def _default_output(root: Place, folder: Place | None = None) -> str:
     """Return the default output path of a source; for a source at a URL, it is in the working directory."""
-    if not Place(root).is_remote:
-        return default_output(root, folder)
-    return default_output(unquote(os.path.basename(printable_location(root))), folder or "")
+    return default_output(root.local_name(), None if folder is None else folder.path)
 
 
-def _root(source: StrPath) -> str:
-    location = parse_location(source)
-    if location.is_remote and not location.node:
-        return location.path.rstrip("/")
-    return given_source(source).rstrip("/") or "/"
+def _root(source: StrPath) -> Place:
+    place = Place.parse(source)
+    if place.kind() != "a URL" or place.node:
+        place = Place.local(source)
+    return Place(place.path.rstrip("/") or "/")

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
-from ozx.atomic.syncing import sync_file
 from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
@@ -16,12 +15,12 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import check_output, new_output
-from ozx.flow.sinks.target import check_place, entry_notes, name_notes, spelling_notes, swept_notes
+from ozx.flow.sinks.output import Output
+from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
-from ozx.flow.sources.location import Place, printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.hierarchy.json.reading import JsonResult
@@ -152,52 +151,56 @@ _DIFFERS = (
 @dataclass(frozen=True, slots=True)
 class _Packing:
     source: _DirectorySource
+    output: Output
     options: PackOptions
     workers: Workers
     progress: Progress
 
     @property
-    def place(self) -> str:
-        """Path or URL from which the source is opened."""
-        return self.source.name if isinstance(self.source, DirectorySource) else self.source.url
+    def place(self) -> Place:
+        """The place from which the source is opened."""
+        return Place(self.source.name if isinstance(self.source, DirectorySource) else self.source.url)
 
-    def is_compared(self, archive: str) -> bool:
+    def is_compared(self) -> bool:
         """Return whether the values of an existing archive must be compared with the source.
 
         They are compared if this is requested, or if the source is newer than the archive.
         """
-        if self.options.verify or Place(archive).is_remote or not isinstance(self.source, DirectorySource):
+        written = self.output.place.modified()
+        if self.options.verify or written is None or not isinstance(self.source, DirectorySource):
             return self.options.verify
-        listing, written = self.source.listing, modified(archive)
+        listing = self.source.listing
         return any(modified(listing.path(key)) > written for key in listing.iter_keys())
 
-    def verify(self, archive: str, plan: Plan) -> None:
+    def verify(self, archive: Place, plan: Plan) -> None:
         """Compare the written archive with the plan from which it was written."""
         from ozx.flow.sinks.verification import check_archive  # noqa: PLC0415 (numpy)
 
         check_archive(archive, plan, self.workers, self.progress)
 
 
-def pack_one(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
+def pack_one(options: PackOptions, source: Place, target: Place, progress: Progress) -> PackResult:
     """Pack one source; see `ozx.operations.pack.pack`."""
-    location = Place(root)
-    if location.is_remote and not os.path.lexists(root):
-        return _pack_remote(root, target, options, progress)
+    output, root = Output(target, options.force, sync=options.sync), source.path
+    if source.kind() == "a URL" and not os.path.lexists(root):
+        return _pack_remote(source, output, options, progress)
     if not options.remove_source:
-        return _pack_directory(root, target, options, progress)
+        return _pack_directory(source, output, options, progress)
     with removal_turn(root, progress) as is_removed:
-        was_removed = options.resume and not os.path.lexists(root) and is_manifest_of(target + MANIFEST_ENDING, root)
-        if was_removed or (is_removed and os.path.exists(target)):
-            skipped = _measured(PackResult(root, target, "skipped"))
+        is_gone = options.resume and not os.path.lexists(root)
+        was_removed = is_gone and is_manifest_of(target.beside(MANIFEST_ENDING).path, root)
+        if was_removed or (is_removed and os.path.exists(target.path)):
+            skipped = _measured(PackResult(root, target.path, "skipped"))
             return _with_removal(skipped, (f"another run removed {root}",))
-        return _pack_directory(root, target, options, progress)
+        return _pack_directory(source, output, options, progress)
 
 
-def _pack_directory(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
+def _pack_directory(source: Place, output: Output, options: PackOptions, progress: Progress) -> PackResult:
     """Pack a local directory."""
+    root, target = source.path, output.path
     check_is_directory(root)
-    check_place(root, target)
-    is_uploaded = Place(target).is_remote
+    output.check_surroundings(source)
+    is_uploaded = output.place.kind() == "a URL"
     if is_uploaded and options.remove_source:
         raise UsageError(
             "a source is not removed after an upload",
@@ -215,46 +218,48 @@ def _pack_directory(root: str, target: str, options: PackOptions, progress: Prog
     refuse_folder_of_images(listing)
     notes = spelling_notes((*listing.metadata, *listing.legacy_keys))
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=notes)
-    result = _pack_beside_others(result, DirectorySource(listing), options, progress)
+    result = _pack_beside_others(result, output, DirectorySource(listing), options, progress)
     return result if removal is None else _with_removal(result, removal.run(target))
 
 
-def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
+def _pack_remote(place: Place, output: Output, options: PackOptions, progress: Progress) -> PackResult:
     """Pack a remote directory."""
     from ozx.flow.sources.remote_directory import list_remote_directory  # noqa: PLC0415 (few sources are remote)
 
-    name = printable_location(url)
+    name = place.name
     if options.remove_source:
         raise UsageError(
             "a source at a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
         )
-    check_place(target, target)
-    source = list_remote_directory(url)
+    output.check_surroundings(place)
+    source = list_remote_directory(place.path)
     refuse_folder_of_images(source.listing)
-    result = PackResult(name, target, "packed", left_out=tuple(source.listing.left_out), notes=source.notes)
-    return _pack_beside_others(result, source, options, progress)
+    result = PackResult(name, output.path, "packed", left_out=tuple(source.listing.left_out), notes=source.notes)
+    return _pack_beside_others(result, output, source, options, progress)
 
 
 def _pack_beside_others(
-    result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress
+    result: PackResult, output: Output, source: _DirectorySource, options: PackOptions, progress: Progress
 ) -> PackResult:
     """Pack a source; with `resume`, accept a file that another run has made from the source meanwhile."""
-    was_there = options.resume and Place(result.path).exists()
+    was_there = options.resume and output.place.exists()
     try:
-        return _pack_listed(result, source, options, progress)
+        return _pack_listed(result, output, source, options, progress)
     except UsageError:
-        if was_there or options.force or not options.resume or not Place(result.path).exists():
+        if was_there or options.force or not options.resume or not output.place.exists():
             raise
-    return _pack_listed(result, source, options, progress)
+    return _pack_listed(result, output, source, options, progress)
 
 
-def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress) -> PackResult:
+def _pack_listed(
+    result: PackResult, output: Output, source: _DirectorySource, options: PackOptions, progress: Progress
+) -> PackResult:
     listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # The existing file may have checksums behind its chunks; then it is compared with a plan that adds checksums.
-    is_compared = options.resume and Place(result.path).exists()
+    is_compared = options.resume and output.place.exists()
     with working() as workers:
-        run = _Packing(source, options, workers, progress)
+        run = _Packing(source, output, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
@@ -274,7 +279,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
 
 def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Packing) -> PackResult:
     """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
-    root, target, options = result.source, result.path, run.options
+    output, options = run.output, run.options
     if options.thumbnail:
         from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
         from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
@@ -283,24 +288,24 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
         result = replace(result, notes=(*result.notes, *notes))
         for picture in pictures:
             plan.add(picture)
-    if options.resume and Place(target).exists():
+    if options.resume and output.place.exists():
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
-        complete = find_same_entries(target, plan, variants, run.workers)
-        is_compared = complete is not None and run.is_compared(target)
-        found = None if complete is None else _compare_existing(target, complete, run, with_values=is_compared)
+        complete = find_same_entries(output.place, plan, variants, run.workers)
+        is_compared = complete is not None and run.is_compared()
+        found = None if complete is None else _compare_existing(complete, run, with_values=is_compared)
         if complete is not None and found is None:
             return _finish_skipped(replace(result, verified=is_compared), complete, run)
         if not options.force:
             raise UsageError(
-                f"{target} exists, but is not the complete copy of {root}{f': {found}' if found else ''}",
+                f"{output.path} exists, but is not the complete copy of {result.source}{f': {found}' if found else ''}",
                 hint=_DIFFERS if found else _OTHER,
             )
-    check_output(target, force=options.force)
+    output.check_file()
     for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
         if is_wanted:
-            check_output(target + ending, force=True)
-    said = check_new_metadata(plan.metadata, plan.legacy_keys, path=root)
+            output.beside(ending).check_file()
+    said = check_new_metadata(plan.metadata, plan.legacy_keys, path=result.source)
     return _write(replace(result, notes=(*result.notes, *said)), plan, run)
 
 
@@ -308,44 +313,44 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
     return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
 
 
-def _compare_existing(target: str, plan: Plan, run: _Packing, *, with_values: bool) -> str | None:
+def _compare_existing(plan: Plan, run: _Packing, *, with_values: bool) -> str | None:
     """Compare an existing file with a plan that has equal keys and sizes; return the difference as a text, or None.
 
     The file is synced first.
     """
-    options = run.options
-    if options.sync and not Place(target).is_remote:
-        sync_file(target)  # a run with --no-sync may have written it; only synced pages can be read from the disk
+    options, place = run.options, run.output.place
+    run.output.sync_existing()  # a run with --no-sync may have written it; only synced pages can be read from the disk
     if with_values:
         from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)
 
         total = plan.count_bytes() if needs_total(run.progress) else None
-        progress = begin_phase(run.progress, os.path.basename(target), total)
+        progress = begin_phase(run.progress, os.path.basename(place.path), total)
         try:
-            replace(run, progress=progress).verify(target, plan)
+            replace(run, progress=progress).verify(place, plan)
         except CopyDiffersError as error:
             progress.stop()
             return error.found
         progress.stop()
-    if options.force and options.checksum and Place(target + CHECKSUM_ENDING).exists():
-        is_same = sha256_of(target) == read_checksum_file(target + CHECKSUM_ENDING)
-        return None if is_same else f"{target}{CHECKSUM_ENDING} has another SHA-256"
+    checksum = place.beside(CHECKSUM_ENDING)
+    if options.force and options.checksum and checksum.exists():
+        is_same = sha256_of(place) == read_checksum_file(checksum)
+        return None if is_same else f"{checksum.path} has another SHA-256"
     return None
 
 
 def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     """Write the checksum and the manifest of the existing file if an interrupted run omitted them."""
-    options, digest = run.options, None
-    if options.checksum and Place(result.path + CHECKSUM_ENDING).exists():
-        digest = check_checksum_file(result.path)
+    options, place, digest = run.options, run.output.place, None
+    if options.checksum and place.beside(CHECKSUM_ENDING).exists():
+        digest = check_checksum_file(place)
     elif options.checksum:
-        digest = sha256_of(result.path)
-        write_checksum_file(result.path, digest, sync=options.sync)
-    if options.manifest and not Place(result.path + MANIFEST_ENDING).exists():
+        digest = sha256_of(place)
+        write_checksum_file(run.output, digest)
+    if options.manifest and not place.beside(MANIFEST_ENDING).exists():
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
-        manifest = manifest_of_archive(result.path, result.source)
-        result = replace(result, manifest_sha256=write_manifest(result.path, manifest, sync=options.sync))
+        manifest = manifest_of_archive(place, result.source)
+        result = replace(result, manifest_sha256=write_manifest(run.output, manifest))
     notes = (*result.notes, *plan.all_notes())
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
@@ -358,32 +363,26 @@ def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     run = replace(run, progress=progress)
     is_last = options.checksum is None and not options.manifest  # the folder is synced after its last new file
 
-    def check(path: str) -> None:
+    def check(written: Place) -> None:
         nonlocal digest
         if options.verify:
-            run.verify(path, plan)
+            run.verify(written, plan)
         if options.checksum:
-            digest = sha256_of(path)
+            digest = sha256_of(written)
 
-    place = Place(result.path).absolute()
+    output = run.output.absolute()
     is_checked = options.verify or options.checksum is not None
-    with new_output(
-        result.path,
-        force=options.force,
-        sync=options.sync,
-        expected=plan.count_bytes,
-        check=check if is_checked else None,
-        sync_name=is_last,
-    ) as new:
+    checking = check if is_checked else None
+    with run.output.file(expected=plan.count_bytes, check=checking, sync_name=is_last) as new:
         new.needed = plan.count_bytes
         manifest = Manifest(result.source) if options.manifest else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
     if digest is not None:
-        write_checksum_file(place, digest, sync=options.sync, sync_name=not options.manifest)
+        write_checksum_file(output, digest, sync_name=not options.manifest)
     if manifest is not None:
-        result = replace(result, manifest_sha256=write_manifest(place, manifest, sync=options.sync))
+        result = replace(result, manifest_sha256=write_manifest(output, manifest))
     progress.stop()
-    said = [*name_notes(result.path), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
+    said = [*name_notes(run.output.place), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
     return replace(
         result, entries=entries, bytes=size, notes=(*result.notes, *said), sha256=digest, verified=options.verify
     )
@@ -393,5 +392,5 @@ def _measured(result: PackResult) -> PackResult:
     """Return the result with the entry count and size of the existing file."""
     from ozx.flow.sinks.verification import measure_archive  # noqa: PLC0415 (numpy)
 
-    entries, size = measure_archive(result.path)
+    entries, size = measure_archive(Place(result.path))
     return replace(result, entries=entries, bytes=size)

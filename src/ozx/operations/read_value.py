@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 
 # The most keys that a missing key is compared with, which takes a tenth of a second.
@@ -50,7 +51,7 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     b'{}'
     """
     name = os.fspath(path)
-    view = open_view(path)
+    view = open_view(Place.parse(path))
     if not isinstance(key, str):
         raise UsageError(f"expected a key as a text; got {key!r}", path=name, hint="ozx ls lists the keys.")
     fault = name_fault(key) if isinstance(view, DirectoryView) else None

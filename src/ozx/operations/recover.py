@@ -16,10 +16,7 @@ from ozx.archive.positional_reading import COPY, divided
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.entries import Evidence, LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
-from ozx.archive.remote.opening import open_remote
 from ozx.atomic.locks import lock_file, unlock_file
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import is_partial
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import Entry
@@ -28,14 +25,15 @@ from ozx.flow.repair.names import repair_found_names
 from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, count_losses, salvage
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
+from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.location import Place, StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import Document, plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
-from ozx.images.streaming.chunk_store import chunks_of
+from ozx.images.streaming.open_chunks import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
@@ -164,15 +162,14 @@ def recover(
     >>> result.complete, result.directory, result.arrays[0].path, result.arrays[0].found
     (False, 'none', '0', 10)
     """
-    target = given_output(out)
+    output = Output(Place.output(out), force=force, sync=sync)
+    target = output.path
     check_name(target, "an .ozx file")
-    location = parse_location(path)
-    file = printable_location(location.path)
-    if location.node:
-        raise UsageError("expected a damaged file; found the URI of a node in a file", path=file)
-    _check_places(location.path, target, force=force)
+    place = Place.file(path, "damaged file")
+    file = Place(place.path).name
+    _check_places(place, output)
     try:
-        with _opened(location, target, progress) as source:
+        with _opened(place, target, progress) as source:
             size = source.size()
             _check_not_written(source)
             progress = begin_phase(progress, os.path.basename(target), 2 * size)
@@ -184,7 +181,7 @@ def recover(
             salvage_chunks(source, found, keep_unproven=keep_unproven)
             with (
                 _waiting(source, found) as (waiting, count),
-                replacing_file(target, force=force, sync=sync) as new,
+                output.file() as new,
                 working() as workers,
             ):
                 plan = plan_salvage(source, found, waiting)
@@ -198,27 +195,15 @@ def recover(
     return _result(file, target, found, restored, written, (*repairs, *taken, *swept_notes(new.swept)))
 
 
-class _Copy(FileSource):
-    """A local copy of a remote file; messages show the URL of the original, without a query."""
-
-    def __init__(self, path: str, name: str) -> None:
-        super().__init__(path)
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-
 @contextmanager
-def _opened(location: Place, target: str, progress: Progress) -> Iterator[FileSource]:
+def _opened(place: Place, target: str, progress: Progress) -> Iterator[FileSource]:
     """Yield the damaged file; for a URL, a temporary copy in the folder for temporary files (``TMPDIR``)."""
-    if not location.is_remote:
-        with closing(FileSource(location.path)) as local:
-            yield local
+    source = place.open()
+    if isinstance(source, FileSource):
+        with closing(source):
+            yield source
         return
     progress.start(os.path.basename(target), None)
-    source = open_remote(location.path)
     descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")
     try:
         with open(descriptor, "wb") as file:
@@ -230,19 +215,20 @@ def _opened(location: Place, target: str, progress: Progress) -> Iterator[FileSo
             for data in map_ahead(read, divided(0, size, COPY), REQUESTS):
                 progress.advance(file.write(data))
         progress.stop()
-        with closing(_Copy(path, source.name)) as copy:
+        with closing(FileSource(path, source.name)) as copy:
             yield copy
     finally:
         source.close()
         os.unlink(path)
 
 
-def _check_places(file: str, target: str, *, force: bool) -> None:
-    if os.path.isdir(file):
-        raise folder_error(file, "recover", "A directory needs no recovery: run ozx pack.")
-    if os.path.lexists(target) and os.path.exists(file) and os.path.samefile(file, target):
+def _check_places(place: Place, output: Output) -> None:
+    target = output.path
+    if os.path.isdir(place.path):
+        raise folder_error(place.path, "recover", "A directory needs no recovery: run ozx pack.")
+    if output.replaces(place):
         raise UsageError(f"{target} is the damaged file itself", hint="Choose another name; the old file is kept.")
-    check_target(target, force=force)
+    output.check_file()
     # RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     for finding in check_surroundings(target):
         raise UsageError(f"{target}: {finding.message}", hint="Choose a path outside of this hierarchy.")

@@ -14,8 +14,6 @@ from itertools import islice
 from typing import Any
 
 from ozx.archive.byte_source import FileSource, read_in_runs
-from ozx.atomic.new_directory import replacing_directory
-from ozx.atomic.targets import check_folder
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.plans.version import VersionChoice, in_version
@@ -23,11 +21,11 @@ from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.directory import write_directory
-from ozx.flow.sinks.output import check_output, new_output
-from ozx.flow.sinks.target import check_name, check_outside, check_place, name_notes, swept_notes
+from ozx.flow.sinks.output import Output
+from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
-from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
@@ -191,47 +189,45 @@ def repack(
     >>> result.entries, result.treatments
     (18, {'copied': 2, 'moved': 4})
     """
-    target = given_output(out, remote=True)
+    place = Place.output(out, remote=True)
+    target = place.path
     check_name(target, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
-    check_place(os.fspath(source), target)
+    output, old = Output(Place(target), force, replace_folder, sync), Place.parse(source)
+    output.check_surroundings(old)
     if is_directory:
-        _check_directory(source, target, force=force, replace_folder=replace_folder, verify=verify)
+        Place.output(target)
+        output.check_folder(old)
+        if verify:
+            hint = "Leave it out, or write an .ozx file."
+            raise UsageError("expected no --verify (verify) for a directory", hint=hint)
     else:
-        check_output(target, force=force)
-    recorded = record_in_place(os.fspath(source), target) if is_directory else None
-    own = None if is_directory else _replaced_source(os.fspath(source), target)
-    with open_repaired(source) as repaired, working(jobs, executor) as workers:
+        output.check_file()
+    recorded = record_in_place(old.path, target) if is_directory else None
+    own = None if is_directory else _replaced_source(old, output)
+    with open_repaired(old) as repaired, working(jobs, executor) as workers:
         read_in_runs(repaired.remote)
         try:
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
             plan = in_version(plan_relayout(repaired, layout), version)
-            plan.notes += check_new_metadata(plan.metadata, path=repaired.name, node=parse_location(source).node)
+            plan.notes += check_new_metadata(plan.metadata, path=repaired.name, node=old.node)
             if thumbnail:
                 _add_thumbnail(repaired, plan)
             size = plan.count_bytes() * (2 if verify else 1) if needs_total(progress) else None
             progress = begin_phase(progress, os.path.basename(target), size)
             if is_directory:
-                with replacing_directory(
-                    target, force=force, replace_folder=replace_folder, sync=sync, recorded=recorded
-                ) as folder:
+                with output.folder(recorded) as folder:
                     entries, count = write_directory(plan, folder.path, workers, progress)
                     repaired.check_unchanged()
                 swept = folder.swept
             else:
-                check = (lambda path: check_archive(path, plan, workers, progress)) if verify else None
-                with new_output(
-                    target,
-                    force=force,
-                    sync=sync,
-                    expected=plan.count_bytes,
-                    check=check,
-                    check_old=partial(_check_own, own, repaired),
-                ) as new:
+                check = (lambda written: check_archive(written, plan, workers, progress)) if verify else None
+                check_old = partial(_check_own, own, repaired)
+                with output.file(expected=plan.count_bytes, check=check, check_old=check_old) as new:
                     entries, count = write_archive(plan, new.descriptor, workers, progress)
                     _check_unchanged(repaired, target)
                 swept = new.swept
@@ -239,7 +235,7 @@ def repack(
         except OzxError as error:
             raise error.at(repaired.name) from None
         return RepackResult(
-            printable_location(source),
+            old.name,
             target,
             entries,
             count,
@@ -248,27 +244,16 @@ def repack(
             _count(plan),
             _reports(plan),
             tuple(repaired.repaired),
-            (*plan.all_notes(), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
+            (*plan.all_notes(), *(() if is_directory else name_notes(output.place)), *swept_notes(swept)),
             verify,
         )
 
 
-def _check_directory(source: StrPath, target: str, *, force: bool, replace_folder: bool, verify: bool) -> None:
-    """Check before any reading that the target can become a directory."""
-    given_output(target)
-    location = parse_location(source)
-    if not location.is_remote:
-        check_outside(location.path, target)
-    check_folder(target, force=force, replace_folder=replace_folder)
-    if verify:
-        raise UsageError("expected no --verify (verify) for a directory", hint="Leave it out, or write an .ozx file.")
-
-
-def _replaced_source(source: str, target: str) -> FileSource | None:
-    """Return the source in its present state, if the target replaces it; else None."""
-    if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
+def _replaced_source(source: Place, output: Output) -> FileSource | None:
+    """Return the source in its present state, if the output replaces it; else None."""
+    if not (os.path.exists(output.path) and output.replaces(source)):
         return None
-    own = FileSource(target)
+    own = FileSource(output.path)
     own.size()  # records the state of the file, which must not change from here on
     return own
 

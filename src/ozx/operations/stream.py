@@ -11,13 +11,13 @@ from numpy.typing import DTypeLike
 from ozx.atomic.targets import absolute_path
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.target import check_name
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
 from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.frames import FrameOrder, FrameRing
-from ozx.images.streaming.stream_file import StreamFile, StreamUpload
+from ozx.images.streaming.open_chunks import OpenChunks, chunks_path
+from ozx.images.streaming.stream_file import StreamFile, stream_upload
 from ozx.images.streaming.stream_images import (
     ENDLESS,
     Camera,
@@ -150,7 +150,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(3, 2, 600, 800), (3, 2, 300, 400), (3, 2, 150, 200)]
     """
-    target = given_output(path)
+    target = Place.output(path).path
     place = absolute_path(target)
     check_name(target, "an .ozx file")
     title = image_title(name, target)
@@ -166,7 +166,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
     threads = None if jobs is None else checked_jobs(jobs)
-    store = ChunkStore(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
+    store = OpenChunks(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
     names = list(cameras or positions or plans)
     images = {
         name: StreamedImage(
@@ -180,7 +180,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         for name, (at, plan) in zip(names, plans.items(), strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
-    upload = None if upload_to is None else StreamUpload(upload_to, force=force)
+    upload = None if upload_to is None else stream_upload(upload_to, force=force)
     file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=threads, sync_every=sync_every, upload=upload)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.sinks.output import check_output, write_small
-from ozx.flow.sources.location import StrPath, given_output, given_path, parse_location, printable_location
+from ozx.flow.sinks.output import Output
+from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.marks import mark_of
 
@@ -143,37 +143,38 @@ def thumbnail(
     from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    wanted = None if out is None else given_output(out, remote=True)
-    given = given_path(path)
-    target, texts = _cache_target(path, wanted, size) if cache else (_checked_target(wanted, size, force=force), {})
+    wanted, place = None if out is None else Place.output(out, remote=True), Place.parse(path)
+    output, texts = _cache_output(place, wanted, size) if cache else (_checked_output(wanted, size, force=force), {})
+    target = output.path
     try:
-        with opened_hierarchy(path) as group:
+        with opened_hierarchy(place) as group:
             drawn = draw_thumbnail(group, size)
     except (FormatError, UnsupportedError, UsageError) as error:
-        raise error.at(printable_location(path)) from None
+        raise error.at(place.name) from None
     is_jpeg = target.lower().endswith(_JPEG)
     data = encode_jpeg(drawn.pixels) if is_jpeg else encode_png(drawn.pixels, texts)
     if cache:
         make_cache_folder(target)
     # Pictures in the cache need no sync, because lost ones are made again; only the user may read them, because the
     # source may be private.
-    write_small(target, data, sync=not cache, force=force or cache, mode=0o600 if cache else None)
+    output.write_small(data, mode=0o600 if cache else None)
     height, width = drawn.pixels.shape[:2]
-    return ThumbnailResult(given, target, width, height, drawn.image, drawn.level, drawn.notes)
+    return ThumbnailResult(place.given, target, width, height, drawn.image, drawn.level, drawn.notes)
 
 
-def _checked_target(target: str | None, size: int, *, force: bool) -> str:
-    if target is None:
+def _checked_output(wanted: Place | None, size: int, *, force: bool) -> Output:
+    if wanted is None:
         raise UsageError("expected a file to write; got none", hint="Name a .png or .jpg file, or give --cache.")
     if not _SMALLEST <= size <= _LARGEST:
         raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size}")
-    if not target.lower().endswith(_PNG + _JPEG):
-        raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {target}")
-    check_output(target, force=force)
-    return target
+    if not wanted.path.lower().endswith(_PNG + _JPEG):
+        raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {wanted.path}")
+    output = Output(wanted, force)
+    output.check_file()
+    return output
 
 
-def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[str, str]]:
+def _cache_output(place: Place, out: Place | None, size: int) -> tuple[Output, dict[str, str]]:
     """Return the path of a file's thumbnail in the desktop's cache, and the PNG text fields that the cache requires."""
     if out is not None:
         raise UsageError("expected a file to write, or --cache; got both")
@@ -181,15 +182,13 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
         raise UsageError(
             f"expected one of the sizes that the cache has, {', '.join(map(str, CACHE_FOLDERS))}; got {size}"
         )
-    location = parse_location(path)
-    if location.is_remote or location.node or os.path.isdir(location.path):
-        found = "a URL" if location.is_remote else "a node" if location.node else "a directory"
+    if (found := place.kind()) != "a file":
         raise UsageError(
             f"expected a local file, because the thumbnail cache has pictures of local files only; found {found}",
-            path=printable_location(path),
+            path=place.name,
             hint="Leave out --cache (cache=True), and name a .png or .jpg file for the picture.",
         )
     # Take the status before reading the file: if the file changes during reading, the picture counts as outdated.
-    status = os.stat(location.path)
-    uri = file_uri(location.path)
-    return cache_path(uri, size), cache_texts(uri, status)
+    status = os.stat(place.path)
+    uri = file_uri(place.path)
+    return Output(Place(cache_path(uri, size)), force=True, sync=False), cache_texts(uri, status)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
-from ozx.atomic.new_directory import replacing_directory
-from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
-from ozx.flow.sinks.target import check_name, check_outside, swept_notes
+from ozx.flow.sinks.output import Output
+from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Place, StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
@@ -109,48 +107,41 @@ def unpack(
     >>> unpack("cells.ozx", force=True).path
     'cells.ome.zarr'
     """
-    wanted = None if out is None else given_output(out, remote=True)
+    wanted = None if out is None else Place.output(out, remote=True).path
     if wanted is not None:
         check_name(wanted, "a directory")
-    location = parse_location(path)
-    archive, node = location.path, location.node
-    prefix = f"{node}/" if node else ""
-    target = (_default_target(location) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
-    if os.path.isdir(archive):
+    place = Place.parse(path)
+    prefix = f"{place.node}/" if place.node else ""
+    target = (_default_target(place) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
+    output = Output(Place(target), force, replace_folder, sync)
+    if os.path.isdir(place.path):
         hint = "A directory is unpacked already; ozx pack makes an .ozx file of it."
-        raise folder_error(printable_location(archive), "unpack", hint)
-    if location.is_directory_url():
-        return _copy_directory(
-            archive, target, force=force, replace_folder=replace_folder, sync=sync, progress=progress
-        )
-    if node:
-        open_view(path)  # if there is no such node, the error names the existing nodes
-    source = location.open()
+        raise folder_error(Place(place.path).name, "unpack", hint)
+    if place.is_directory_url():
+        return _copy_directory(place, output, progress)
+    if place.node:
+        open_view(place)  # if there is no such node, the error names the existing nodes
+    source = place.open()
     reader = ArchiveReader(source)
     source.size()
-    is_remote = Place(target).is_remote
-    if not is_remote:
-        check_outside(archive, target)
-        check_folder(target, force=force, replace_folder=replace_folder)
+    output.check_folder(place)
     warn_of_unknown_keys(parse_comment(reader.end.comment), source.name)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
     _check_kind(columns, source.name)
     # An entry with a name that ends in a slash stands for a folder and has no value.
     values = np.flatnonzero(~reader.columns.are_folders())
-    indices = _indices_below(reader, values, prefix) if node else values
+    indices = _indices_below(reader, values, prefix) if prefix else values
     size = int(columns.uncompressed_sizes[indices].sum())
-    progress = begin_phase(progress, os.path.basename(target), size)
+    progress = begin_phase(progress, os.path.basename(output.path), size)
     try:
-        if is_remote:
-            notes = _upload_values(
-                reader, indices, prefix, target, progress, force=force, replace_folder=replace_folder
-            )
+        if output.place.kind() == "a URL":
+            notes = _upload_values(reader, indices, prefix, output, progress)
         else:
-            with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
+            with output.folder() as new:
                 _write_values(reader, indices, prefix, new.path, progress)
-                if node:
-                    lift_folder(new.path, node)
+                if place.node:
+                    lift_folder(new.path, place.node)
                 source.check_unchanged()
                 notes = [*swept_notes(new.swept)]
     except (FormatError, UnsupportedError) as error:
@@ -159,37 +150,35 @@ def unpack(
         source.close()
     progress.stop()
     skipped = len(columns) - len(values)
-    if skipped and not node:
+    if skipped and not place.node:
         notes.append(f"left out {skipped:,} entries for folders, because such entries have no value")
-    return UnpackResult(printable_location(path), printable_location(target), len(indices), size, tuple(notes))
+    return UnpackResult(place.name, output.place.name, len(indices), size, tuple(notes))
 
 
-def _copy_directory(
-    url: str, target: str, *, force: bool, replace_folder: bool, sync: bool, progress: Progress
-) -> UnpackResult:
+def _copy_directory(place: Place, output: Output, progress: Progress) -> UnpackResult:
     """Write every object below a URL, unchanged, to a file in a directory."""
     from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
 
-    if Place(target).is_remote:
+    if output.place.kind() == "a URL":
         raise UsageError(
             "expected an output directory on this computer, because the source is a remote directory; found a URL",
-            path=printable_location(target),
+            path=output.place.name,
             hint="Unpack to a directory on this computer, or copy the directory with a program for object stores.",
         )
-    check_folder(target, force=force, replace_folder=replace_folder)
-    objects = find_objects(url)
+    output.check_folder(place)
+    objects = find_objects(place.path)
     marks, size = objects.marks, sum(mark.size for mark in objects.marks.values())
-    progress = begin_phase(progress, os.path.basename(target), size)
+    progress = begin_phase(progress, os.path.basename(output.path), size)
     parts = ((key, ObjectPart(objects.folder, key, mark, 0, mark.size)) for key, mark in marks.items())
     entries = read_ahead(Entry(key, (part,)) for key, part in parts)
-    with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
+    with output.folder() as new:
         folders = folders_of(marks)
         check_keys(list(marks), folders, new.path)
         make_folders(new.path, folders)
         write_entries(new.path, entries, progress)
     progress.stop()
-    return UnpackResult(printable_location(url), target, len(marks), size, (*objects.notes, *swept_notes(new.swept)))
+    return UnpackResult(place.name, output.path, len(marks), size, (*objects.notes, *swept_notes(new.swept)))
 
 
 def default_directory(path: str) -> str:
@@ -211,18 +200,15 @@ def default_directory(path: str) -> str:
     return stem + ".ome.zarr"
 
 
-def _default_target(location: Place) -> str:
+def _default_target(place: Place) -> str:
     """Return the default output directory; for an archive at a URL, it is in the working directory."""
-    path = location.path
-    if location.is_remote:
-        is_directory = location.is_directory_url()
-        path = os.path.basename(unquote(printable_location(path).rstrip("/")))
-        if is_directory:
-            return path
-    if not location.node:
+    path = place.local_name()
+    if place.is_directory_url():
+        return path
+    if not place.node:
         return default_directory(path)
-    name = given_output(default_directory(location.node.rpartition("/")[2]))  # on Windows `a:b` would leave the folder
-    return os.path.join(os.path.dirname(path), name)
+    name = default_directory(place.node.rpartition("/")[2])
+    return os.path.join(os.path.dirname(path), Place.output(name).path)  # on Windows `a:b` would leave the folder
 
 
 def _write_values(
@@ -249,16 +235,24 @@ def _check_kind(columns: Columns, path: str) -> None:
 
 
 def _upload_values(
-    reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, url: str, progress: Progress, **replacing: bool
+    reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, output: Output, progress: Progress
 ) -> list[str]:
-    """Write the values of the entries `indices` as objects below a URL; return notes."""
+    """Write the values of the entries `indices` as objects below the URL of an output; return notes."""
     from ozx.flow.sinks.prefix import write_prefix  # noqa: PLC0415 (few outputs are remote)
 
     names = reader.columns.names()
     keys = [names[index].removeprefix(prefix) for index in indices.tolist()]
     entries = read_ahead(iter_entries(reader, indices.tolist()))
     renamed = (replace(entry, key=entry.key.removeprefix(prefix)) for entry in entries)
-    return write_prefix(url, renamed, keys, check=reader.source.check_unchanged, progress=progress, **replacing)
+    return write_prefix(
+        output.path,
+        renamed,
+        keys,
+        force=output.force,
+        replace_folder=output.replace_folder,
+        check=reader.source.check_unchanged,
+        progress=progress,
+    )
 
 
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:

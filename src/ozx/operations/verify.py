@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -11,15 +10,14 @@ from functools import partial
 from typing import Any
 
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.urls import split_url
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING, SIDE_ENDINGS
-from ozx.errors import FormatError, ResourceError, UsageError, raise_error, resource_errors
+from ozx.errors import FormatError, UsageError, raise_error, resource_errors
 from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
 from ozx.flow.sinks.verification import hash_values
-from ozx.flow.sources.location import Place, StrPath, parse_location, printable_location
+from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
@@ -49,17 +47,16 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     `manifest`: path or URL of the manifest that `ozx.pack` wrote for the file; by default ``FILE.manifest.json`` if it
     exists, else the manifest inside the file.
     """
-    path = _checked(file)
-    if os.path.isdir(path):
-        raise folder_error(path, "verify", "Verify the .ozx file that was packed from it.")
-    place = _beside(path, MANIFEST_ENDING) if manifest is None else _checked(manifest)
-    checksum = _beside(path, CHECKSUM_ENDING)
-    has_checksum = _exists(checksum)
-    has_manifest = manifest is not None or _exists(place)
-    inside = None if has_manifest else _manifest_inside(path)
-    shown = printable_location(path)
+    place = Place.file(file)
+    if os.path.isdir(place.path):
+        raise folder_error(place.path, "verify", "Verify the .ozx file that was packed from it.")
+    beside = place.beside(MANIFEST_ENDING) if manifest is None else Place.file(manifest)
+    has_checksum = place.beside(CHECKSUM_ENDING).exists()
+    has_manifest = manifest is not None or beside.exists()
+    inside = None if has_manifest else _manifest_inside(place)
+    shown, name = Place(place.path).name, Place(beside.path).name
     if inside is not None:
-        place, has_manifest = f"{shown}/{MANIFEST_KEY}", True
+        name, has_manifest = f"{shown}/{MANIFEST_KEY}", True
     if not has_manifest and not has_checksum:
         raise UsageError(
             f"expected a manifest ({MANIFEST_ENDING}) or a checksum ({CHECKSUM_ENDING}) beside the file; found neither",
@@ -68,61 +65,27 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
         )
     entries = size = 0
     if has_manifest:
-        expected = parse_manifest(_read(place) if inside is None else inside, printable_location(place))
-        entries, size = _compare(path, expected, printable_location(place), progress)
-    digest = check_checksum_file(path, checksum) if has_checksum else None
-    return VerifyResult(shown, printable_location(place) if has_manifest else None, entries, size, digest)
+        expected = parse_manifest(beside.read_small() if inside is None else inside, name)
+        entries, size = _compare(place, expected, name, progress)
+    digest = check_checksum_file(place) if has_checksum else None
+    return VerifyResult(shown, name if has_manifest else None, entries, size, digest)
 
 
-def _checked(path: StrPath) -> str:
-    """Return a path or URL; raise an error if it names a node inside a file."""
-    location = parse_location(path)
-    if location.node:
-        raise UsageError("expected a file; found the URI of a node in a file", path=printable_location(location.path))
-    return location.path
-
-
-def _beside(path: str, ending: str) -> str:
-    """Return `path` with `ending` appended; the query of a URL, such as a signature, stays at the end."""
-    if not Place(path).is_remote:
-        return path + ending
-    parts = split_url(path)
-    return parts._replace(path=parts.path + ending).geturl()
-
-
-def _exists(path: str) -> bool:
-    if not Place(path).is_remote:
-        return os.path.exists(path)
-    try:
-        with closing(Place(path).open()) as source:
-            source.size()
-    except ResourceError as error:
-        if error.errno != errno.ENOENT:
-            raise
-        return False
-    return True
-
-
-def _read(path: str) -> bytes:
-    with closing(Place(path).open()) as source:
-        return source.read_at(0, source.size())
-
-
-def _manifest_inside(path: str) -> bytes | None:
+def _manifest_inside(place: Place) -> bytes | None:
     """Return the manifest that an archive contains, or None."""
-    with closing(Place(path).open()) as source:
+    with closing(place.open()) as source:
         reader = ArchiveReader(source)
         index = reader.find(MANIFEST_KEY)
         return None if index is None else reader.read(index)
 
 
-def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:
+def _compare(place: Place, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:
     wrong: list[str] = []
     total = 0
     size_in_manifest = sum(value.bytes for value in expected.values())
-    progress = begin_phase(progress, os.path.basename(printable_location(path)), size_in_manifest)
+    progress = begin_phase(progress, os.path.basename(Place(place.path).name), size_in_manifest)
     count = len(expected)
-    for key, size, digest in hash_values(path):
+    for key, size, digest in hash_values(place):
         value = expected.pop(key, None)
         if value is None and key == MANIFEST_KEY:
             continue  # the manifest does not list itself
@@ -138,7 +101,7 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
         more = f", and {len(wrong) - _MOST_NAMED:,} more" if len(wrong) > _MOST_NAMED else ""
         raise FormatError(
             f"its values differ from {os.path.basename(manifest)}: {'; '.join(wrong[:_MOST_NAMED])}{more}",
-            path=printable_location(path),
+            path=Place(place.path).name,
             hint="Take another copy of the file, or pack the source again.",
         )
     return count, total
@@ -180,12 +143,12 @@ def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRES
 def verify_log(log: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
     """Compare the files that the runs of a log have written with the lengths and digests in the log."""
     lines = {line.output: line for line in written_lines(read_log(log)) if line.output is not None}
-    local = {path for path in lines if not Place(path).is_remote}
+    local = {path for path in lines if Place(path).kind() != "a URL"}
     lost = sorted(path for path in local if not os.path.lexists(path))
     folders = {os.path.dirname(path) for path in local if _is_archive(path)}
     beside = {os.path.join(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
     new = sorted(path for path in beside - local if _is_archive(path))
-    work = {path: partial(_compare_output, path, lines[path]) for path in sorted(lines.keys() - lost)}
+    work = {path: partial(_compare_output, Place(path), lines[path]) for path in sorted(lines.keys() - lost)}
     return _run(log, work, lost, new, jobs, progress)
 
 
@@ -193,18 +156,20 @@ def _is_archive(path: str) -> bool:
     return path.lower().endswith((".ozx", ".zip"))
 
 
-def _compare_output(path: str, line: LogLine, *, progress: Progress) -> None:
+def _compare_output(place: Place, line: LogLine, *, progress: Progress) -> None:
     """Compare an output with its line in the log, and with the manifest and the checksum beside it."""
-    if os.path.isdir(path):
+    kind = place.kind()
+    if kind == "a directory":
         return  # the log has no digest of a directory
-    if not Place(path).is_remote and line.bytes is not None and os.path.getsize(path) != line.bytes:
-        raise FormatError(f"expected {line.bytes:,} bytes, as in the log; it has {os.path.getsize(path):,}", path=path)
-    manifest = path + MANIFEST_ENDING
-    for file, expected in ((path, line.sha256), (manifest, line.manifest_sha256)):
+    if kind == "a file" and line.bytes is not None and os.path.getsize(place.path) != line.bytes:
+        size = os.path.getsize(place.path)
+        raise FormatError(f"expected {line.bytes:,} bytes, as in the log; it has {size:,}", path=place.path)
+    manifest = place.beside(MANIFEST_ENDING)
+    for file, expected in ((place, line.sha256), (manifest, line.manifest_sha256)):
         if expected is not None and sha256_of(file) != expected:
-            raise FormatError("its SHA-256 is not the one in the log", path=file)
-    if any(Place(path + ending).exists() for ending in SIDE_ENDINGS):
-        verify(path, progress=progress)
+            raise FormatError("its SHA-256 is not the one in the log", path=file.path)
+    if any(place.beside(ending).exists() for ending in SIDE_ENDINGS):
+        verify(place.path, progress=progress)
 
 
 def _run(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.sinks.output import spooled_output
+from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay
@@ -146,7 +146,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
-    target = given_output(path, remote=True)
+    output = Output(Place.output(path, remote=True), force, sync=sync)
+    target = output.path
     check_name(target, "an .ozx file")
     if target.rstrip("/").endswith(".zarr"):
         raise UsageError(
@@ -165,7 +166,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         image = _with_labels(image, labels, method, axis_names(array, names), has_own=axes is None)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
-    with spooled_output(target, force=force, sync=sync) as new:
+    with output.spooled() as new:
         progress = begin_phase(progress, os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()
@@ -185,7 +186,7 @@ def _with_labels(
     # Labels cannot be averaged.
     choice = replace(image.pyramid, method="mode" if method == "mode" else "nearest")
     axes = tuple(image.axes[number] for number in kept)
-    lengths = {str(image.axes[number].name): full.source.shape[number] for number in kept}
+    lengths = {str(image.axes[number].name): full.shape[number] for number in kept}
     given = [name for name in names if name in lengths]
     for name, array in _named_labels(labels):
         order = (own_axes(array) if has_own else None) or given
@@ -199,9 +200,9 @@ def _with_labels(
                 f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}",
                 hint=f"Give the axes of the labels in the order of the image's array: {', '.join(order)}.",
             )
-        _, (level,) = describe_array(array, order, None, None)
+        _, sources, (level,) = describe_array(array, order, None, None)
         level = replace(level, scale=tuple(full.scale[number] for number in kept))
-        named[name] = _as_labels(NewImage(name, axes, (level,), pyramid=choice))
+        named[name] = _as_labels(NewImage(name, axes, sources, (level,), pyramid=choice))
     return replace(image, labels=named)
 
 
@@ -228,8 +229,7 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
 
 
 def _as_labels(image: NewImage) -> NewImage:
-    dtype = image.levels[0].source.dtype
+    dtype = image.sources[0].dtype
     if dtype.kind not in LABEL_KINDS:
         raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them with astype.")
-    levels = tuple(level.with_integers() for level in image.levels)
-    return replace(image, levels=levels, label=LabelDisplay({}, {}), channels=())
+    return replace(image.with_integers(), label=LabelDisplay({}, {}), channels=())

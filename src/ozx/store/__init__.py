@@ -8,7 +8,7 @@
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
 ``sorted_keys``, ``after_fork``
     The keys below a prefix; locks in a forked child.
-``normalised``, ``read_only_stores``, ``remote_directory_store``
+``normalised``, ``read_only_stores``, ``current_objects``
     Other stores: metadata in the form that zarr-python reads; a source, a local and a remote directory as stores.
 ``opening``, ``extension_groups``, ``array``
     Files opened as zarr groups; the arrays of a group, opened by the handlers of extensions; the class of these arrays.

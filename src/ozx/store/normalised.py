@@ -12,7 +12,7 @@ from zarr.storage import WrapperStore
 
 from ozx.errors import OzxError, UsageError
 from ozx.flow.byte_ranges import requested_span
-from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.zarr.normalisation import normalise_document
 from ozx.store.extension_groups import understands_opening
@@ -91,7 +91,7 @@ class NormalisedStore(WrapperStore[Store]):
             shown = normalise_document(stored, node_of(key), understands_opening)
         except OzxError as error:
             path = getattr(self._store, "path", None)
-            raise error if path is None else error.at(printable_location(path)) from None
+            raise error if path is None else error.at(Place(path).name) from None
         if byte_range is None and shown is stored:
             return value
         offset, length = requested_span(byte_range, len(shown))

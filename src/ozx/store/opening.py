@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
 from ozx.hierarchy.json.reading import check_document_length, parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
@@ -29,22 +29,22 @@ _Mode = Literal["r", "a", "w", "x"]
 
 
 def open_store(
-    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: bool = False
+    place: Place, *, options: Mapping[str, Any] | None = None, live: bool = False
 ) -> tuple[NormalisedStore, str]:
     """Return the store that `open_group` reads from, and the path of the node in that store."""
     # Imported here: they load zarr, which takes half a second.
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
 
-    location = parse_location(path)
-    if not live and location.is_directory_url():
+    if not live and place.is_directory_url():
         from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
-        from ozx.store.remote_directory_store import RemoteDirectoryStore  # noqa: PLC0415
+        from ozx.store.current_objects import CurrentObjects  # noqa: PLC0415
+        from ozx.store.read_only_stores import SourceStore  # noqa: PLC0415
 
-        return NormalisedStore(RemoteDirectoryStore(RemoteFolder(location.path, options))), location.node
-    store = OzxStore(location.path, mode="r", options=options, live=live)
+        return NormalisedStore(SourceStore(CurrentObjects(RemoteFolder(place.path, options)))), place.node
+    store = OzxStore(place.path, mode="r", options=options, live=live)
     store.brings_pipeline = False
-    return NormalisedStore(store), location.node
+    return NormalisedStore(store), place.node
 
 
 @overload
@@ -133,8 +133,9 @@ def open_group(
     """
     if mode != "r":
         return _open_to_write(path, mode, options, live=live, sync=sync)
-    store, node = open_store(path, options=options, live=live)
-    group = _open_node(store, node, printable_location(path))
+    place = Place.parse(path)
+    store, node = open_store(place, options=options, live=live)
+    group = _open_node(store, node, place.name)
     if not live:
         return group
     from ozx.store.live.group import LiveGroup  # noqa: PLC0415 (see open_store)
@@ -177,8 +178,9 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
     from ozx.store.array import opened_array  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
 
-    store, given_node = open_store(path, options=options)
-    given, hint = printable_location(path), "ozx info lists the arrays."
+    place = Place.parse(path)
+    store, given_node = open_store(place, options=options)
+    given, hint = place.name, "ozx info lists the arrays."
     if not isinstance(node, str):
         raise UsageError(
             f"expected the path of an array in the file as a text; got {node!r}",
@@ -217,9 +219,9 @@ def _open_to_write(
 
     store = OzxStore(path, mode, options=options, live=live, sync=sync)
     store.brings_pipeline = False
-    file_part(path)  # refuses a node
+    place = file_part(path)  # refuses a node
     if mode == "a" and os.path.lexists(store.path):
-        return _open_node(store, "", printable_location(path), "a")
+        return _open_node(store, "", place.name, "a")
     import zarr  # noqa: PLC0415 (see open_store)
 
     return opened_group(zarr.create_group(store, zarr_format=3))
@@ -275,15 +277,16 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
 
 
 @contextmanager
-def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
+def opened_hierarchy(place: Place) -> Iterator[zarr.Group]:
     """Yield the group from `open_group`, or the root group of a Zarr directory; close its files at the block's end."""
-    location = parse_location(path)
-    if os.path.isdir(location.path):
-        group = _open_directory(location.path)
+    kind = place.kind()
+    if kind == "a directory":
+        group = _open_directory(place.path)
     else:
-        if not location.is_remote:
-            os.stat(location.path)  # raises the system's error, which zarr would take for a missing key
-        group = open_group(path)
+        if kind != "a URL":
+            os.stat(place.path)  # raises the system's error, which zarr would take for a missing key
+        store, node = open_store(place)
+        group = _open_node(store, node, place.name)
     try:
         yield group
     finally:

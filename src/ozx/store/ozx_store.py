@@ -20,10 +20,10 @@ from zarr.core.config import BadConfigError
 
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Place, format_location, given_output, parse_location, printable_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.keys import METADATA
 from ozx.store.pixels.configured import use_pipeline
-from ozx.store.reading import ArchiveSession, open_source
+from ozx.store.reading import ArchiveSession
 from ozx.store.remote_writing import RemoteWriteSession
 from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import WriteOptions, WriteSession
@@ -142,12 +142,12 @@ class OzxStore(Store):
             raise UsageError(f"expected first or last for metadata; got {metadata!r}")
         if live and mode != "r":
             raise UsageError(f"live=True only reads; got mode={mode!r}")
-        name = file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
-        is_url = Place(name).is_remote
+        file = file_part(path) if mode == "r" else Place.output(path, remote=mode != "a")
+        is_url = file.kind() == "a URL"
         # A link stays a link; its target is replaced.
         if live and is_url:
-            raise UsageError("live=True reads files on this computer; got a URL", path=printable_location(name))
-        place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
+            raise UsageError("live=True reads files on this computer; got a URL", path=Place(file.path).name)
+        place = file.full_path() if is_url or mode == "r" else os.path.realpath(file.path)
         option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync, metadata == "last")
         super().__init__(read_only=mode == "r" if read_only is None else read_only)
         self.path = place
@@ -183,7 +183,8 @@ class OzxStore(Store):
         return self._read is not None and self._read.refresh()
 
     def __str__(self) -> str:
-        return self._printable if "://" in self.path else format_location(Place(self.path))
+        place = Place(self.path)
+        return place.name if place.kind() == "a URL" else place.uri
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._printable!r}, mode={self.mode!r})"
@@ -196,7 +197,7 @@ class OzxStore(Store):
 
     @property
     def _printable(self) -> str:
-        return printable_location(self.path)
+        return Place(self.path).name
 
     def _identity(self) -> tuple[str, str, bool]:
         return self.path, self.mode, self.read_only
@@ -360,10 +361,7 @@ class OzxStore(Store):
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
         """Return the result of `get` for each key and range, in the order of the requests."""
-        requests = list(key_ranges)
-        if self._read is not None and self._read.is_remote:
-            return list(await asyncio.gather(*(self.get(key, prototype, wanted) for key, wanted in requests)))
-        return [self.get_sync(key, prototype=prototype, byte_range=wanted) for key, wanted in requests]
+        return list(await asyncio.gather(*(self.get(key, prototype, wanted) for key, wanted in key_ranges)))
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""
@@ -518,24 +516,24 @@ class OzxStore(Store):
         return False
 
 
-def _reader(place: str, options: Mapping[str, Any] | None, *, live: bool) -> ArchiveSession:
+def _reader(path: str, options: Mapping[str, Any] | None, *, live: bool) -> ArchiveSession:
     if not live:
-        return ArchiveSession(open_source(place, options))
+        return ArchiveSession(Place(path).open(options))
     from ozx.store.live.session import LiveSession  # noqa: PLC0415 (few files grow)
 
-    return LiveSession(place)
+    return LiveSession(path)
 
 
-def file_part(path: str | os.PathLike[str]) -> str:
-    """Return the path or the remote URL of the file that a location names."""
-    location = parse_location(path)
-    if location.node:
+def file_part(path: str | os.PathLike[str]) -> Place:
+    """Return the file that a location names; raise `UsageError` for a node in it."""
+    place = Place.parse(path)
+    if place.node:
         raise UsageError(
-            f"expected a file; got the node {location.node!r} in {printable_location(location.path)}",
-            path=printable_location(path),
+            f"expected a file; got the node {place.node!r} in {Place(place.path).name}",
+            path=place.name,
             hint="Open the file and pass the node's path to zarr, or use ozx.open.",
         )
-    return location.path
+    return place
 
 
 def _bytes_of(value: Buffer) -> memoryview:

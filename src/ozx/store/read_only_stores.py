@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import cached_property
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import zarr
 from zarr.abc.store import ByteRequest, Store
@@ -24,38 +23,61 @@ from ozx.store.image_view import refused_by_zarr
 from ozx.store.normalised import NormalisedStore
 from ozx.store.sorted_keys import SortedKeys
 
+if TYPE_CHECKING:
+    from ozx.store.current_objects import CurrentObjects
 
-class ReadOnlyStore(Store):
-    """A read-only zarr store of the values that `_read` returns; `name` is the name of the hierarchy, for messages."""
+
+class SourceStore(Store):
+    """A read-only zarr store for the values of a source, or of the objects of a folder; the caller closes the source.
+
+    A source that cannot tell cheaply whether a key exists has no ``in``, and one that need not know the size of a value
+    to read a range of it has `read_range`.
+    """
 
     supports_writes = False
     supports_deletes = False
     supports_listing = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, source: Source | CurrentObjects) -> None:
         super().__init__(read_only=True)
-        self._name = name
+        self._source: Any = source
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceStore) and self._source == other._source
 
     __hash__ = None  # type: ignore[assignment]  # as every store that compares by value
 
-    @abstractmethod
+    def __repr__(self) -> str:
+        return f"SourceStore({self._source.name!r})"
+
     def _read(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
         """Return a value, or the requested bytes of it; None for a missing key. Any thread may call this."""
+        source = self._source
+        try:
+            if byte_range is None:
+                data: bytes = source.read(key)
+                return data
+            read: Callable[[str, ByteRequest], bytes] | None = getattr(source, "read_range", None)
+            if read is not None:
+                return read(key, byte_range)
+            return read_part(source.part(key, *requested_span(byte_range, source.size(key))))
+        except KeyError:
+            return None
 
-    @abstractmethod
     def _size(self, key: str) -> int | None:
         """Return the length of a value in bytes; None for a missing key. Any thread may call this."""
+        try:
+            return int(self._source.size(key))
+        except KeyError:
+            return None
 
-    @abstractmethod
-    def _iter_keys(self) -> Iterable[str]:
-        """Return all keys, in any order."""
+    def _has_key(self, key: str) -> bool:
+        """Return False if there is certainly no such key."""
+        return not hasattr(self._source, "__contains__") or key in self._source
 
     @cached_property
     def _keys(self) -> SortedKeys:
-        return SortedKeys(self._iter_keys())
+        return SortedKeys(self._source.iter_keys())
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
@@ -110,36 +132,7 @@ class ReadOnlyStore(Store):
         raise self._refusal(key)
 
     def _refusal(self, key: str) -> UsageError:
-        return UsageError(f"this store is read-only; {key} was not changed", path=self._name)
-
-
-class SourceStore(ReadOnlyStore):
-    """A read-only zarr store for the values of a source; the caller closes the source."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source.name)
-        self._source = source
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SourceStore) and self._source is other._source
-
-    __hash__ = None
-
-    def _iter_keys(self) -> Iterable[str]:
-        return self._source.iter_keys()
-
-    def _has_key(self, key: str) -> bool:
-        return key in self._source
-
-    def _size(self, key: str) -> int | None:
-        return self._source.size(key) if key in self._source else None
-
-    def _read(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
-        if key not in self._source:
-            return None
-        if byte_range is None:
-            return self._source.read(key)
-        return read_part(self._source.part(key, *requested_span(byte_range, self._source.size(key))))
+        return UsageError(f"this store is read-only; {key} was not changed", path=self._source.name)
 
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:

@@ -6,15 +6,13 @@ import asyncio
 import errno
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_head_early
+from ozx.archive.byte_source import ByteSource, read_head_early
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.opening import open_remote
 from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
@@ -210,10 +208,3 @@ class ArchiveSession:
             self._suffixes[key] = data
             while self._kept > KEPT_SUFFIXES:
                 self._kept -= len(self._suffixes.popitem(last=False)[1])
-
-
-def open_source(path: str, options: Mapping[str, Any] | None = None) -> ByteSource:
-    """Return a byte source for a local file or a URL; the file is opened on first use."""
-    if "://" not in path:
-        return FileSource(path)
-    return open_remote(path, options)

@@ -11,7 +11,7 @@ from ozx.hierarchy.json.reading import as_list, as_object, parse_strictly
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, facts_of
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.nodes import OmeNodes
@@ -75,7 +75,7 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
         attributes_key=ROOT_METADATA,
         attributes_pointer="/attributes",
     )
-    place = Place(ROOT_METADATA, "/attributes")
+    place = JsonPlace(ROOT_METADATA, "/attributes")
     # OME-Zarr 0.6, "OME-Zarr Metadata": "The group `attributes` MUST contain a key `ome`. The value of the `ome` key
     # MUST be a JSON object that MUST contain a `version` key, the value of which MUST be a string".
     if node.ome is None:
@@ -91,7 +91,7 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
     yield from check_connections(OmeNodes(Hierarchy({"": facts_of(node)})))
 
 
-def _check_descriptions(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_descriptions(ome: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each `multiscales` object SHOULD contain the field `name`", `type`, and `metadata`.
     for number, item in enumerate(map(as_object, as_list(ome.get("multiscales")))):
         missing = [key for key in ("name", "type", "metadata") if key not in item]

@@ -18,7 +18,7 @@ from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.archive import ArchiveSource
-from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
@@ -119,26 +119,26 @@ def validate(
         jobs=jobs,
         progress=progress,
     )
-    location = parse_location(path)
-    given, where = printable_location(path), location.path
-    if not location.is_remote and os.path.isdir(where):
-        return Report.of(given, level, check_directory(where, options), "directory")
-    if location.is_directory_url():
-        return Report.of(given, level, check_remote_directory(where, options), "directory")
-    if location.node:
+    place = Place.parse(path)
+    kind, where = place.kind(), place.path
+    if kind == "a directory":
+        return Report.of(place.name, level, check_directory(where, options), "directory")
+    if place.is_directory_url():
+        return Report.of(place.name, level, check_remote_directory(where, options), "directory")
+    if place.node:
         with suppress(FormatError, UnsupportedError):  # for a broken archive, the findings give the reason
-            open_view(path)
-    source = location.open()
+            open_view(place)
+    source = place.open()
     if level == "data":
         read_in_runs(source)
     try:
-        findings = [] if location.is_remote else [*check_surroundings(where)]
+        findings = [] if kind == "a URL" else [*check_surroundings(where)]
         findings += by_revision(_keep_comment(list(check_archive(ArchiveReader(source), options))), revision)
         if all(finding.id != "zip/not-a-zip" for finding in findings):  # the name matters only for a ZIP file
             findings[:0] = check_file_name(source.name)
     finally:
         source.close()
-    return Report.of(given, level, [finding for finding in findings if _concerns(finding, location.node)])
+    return Report.of(place.name, level, [finding for finding in findings if _concerns(finding, place.node)])
 
 
 def check_archive(reader: ArchiveReader, options: Options = DEFAULTS) -> Iterator[Finding]:
@@ -311,7 +311,7 @@ def _raised(answer: Outcome) -> Outcome:
 
 
 def _fail(path: str, _: str, error: OzxError) -> Outcome:
-    return error if isinstance(error, UsageError) else error.at(printable_location(path))
+    return error if isinstance(error, UsageError) else error.at(Place(os.fspath(path)).name)
 
 
 def _check(path: str, _: str, progress: Progress, **options: Any) -> Outcome:

@@ -9,6 +9,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.names.decoding import check_order
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 
 
@@ -33,7 +34,7 @@ def test_what_is_listed_last_and_stands_first_is_refused(tmp_path):
     assert caught.value.rule == "zip/duplicate-name"
     path = tmp_path / "a.ozx"
     path.write_bytes(swapped())
-    view = open_view(path)
+    view = open_view(Place.parse(path))
     with pytest.raises(FormatError, match="orders in the central directory and in the file differ"):
         view.find("a")
 

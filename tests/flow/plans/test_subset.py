@@ -7,6 +7,7 @@ from packed import pack_tree, sort_values
 from ozx.flow.entry import read_part
 from ozx.flow.plans.subset import Subtree
 from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.sources.location import Place
 
 PLATE = FIXTURES / "plate.ome.zarr"
 
@@ -15,7 +16,10 @@ PLATE = FIXTURES / "plate.ome.zarr"
 def test_a_subtree_is_a_source(tmp_path, node):
     prefix = f"{node}/" if node else ""
     values = {key.removeprefix(prefix): value for key, value in tree(PLATE).items() if key.startswith(prefix)}
-    with open_repaired(pack_tree(PLATE, tmp_path / "a.ozx")) as packed, open_repaired(PLATE) as directory:
+    with (
+        open_repaired(Place.parse(pack_tree(PLATE, tmp_path / "a.ozx"))) as packed,
+        open_repaired(Place.parse(PLATE)) as directory,
+    ):
         for source in (packed, directory):
             part = Subtree(source, node)
             assert list(part.iter_keys()) == list(sort_values(values))

@@ -22,6 +22,7 @@ from ozx.flow.repair import names as repaired_names
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import OWN_IDS
 from ozx.flow.sources import archive_keys
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.comment import make_comment
 from ozx.validation.rules.table import RULES
 
@@ -158,7 +159,7 @@ def test_archives(tmp_path, name):
 @pytest.mark.parametrize("name", LITTER)
 def test_litter(tmp_path, name):
     build().add(name, b"litter").write(tmp_path / "a.zip")
-    with open_repaired(tmp_path / "a.zip") as source:
+    with open_repaired(Place.parse(tmp_path / "a.zip")) as source:
         assert contents(source) == VALUES
         assert source.left_out == (name,)
         assert [repair.id for repair in source.repairs] == ["repair/litter"]
@@ -175,7 +176,7 @@ def test_nodes_with_names_of_litter_are_kept(tmp_path, name):
     builder.write(tmp_path / "a.zip")
     write_tree(tmp_path / "h", VALUES | node | {f"{name}/0/.DS_Store": b"litter"})
     for path in (tmp_path / "a.zip", tmp_path / "h"):
-        with open_repaired(path) as source:
+        with open_repaired(Place.parse(path)) as source:
             assert contents(source) == VALUES | node
             assert source.left_out == (f"{name}/0/.DS_Store",)
 
@@ -189,7 +190,7 @@ def test_a_root_with_the_name_of_litter_is_found(tmp_path, name, is_zipped):
     else:
         path = tmp_path / "h"
         write_tree(path / name, VALUES)
-    with open_repaired(path) as source:
+    with open_repaired(Place.parse(path)) as source:
         assert contents(source) == VALUES
 
 
@@ -207,7 +208,7 @@ def test_every_id_is_that_of_a_rule_or_of_repair():
 def test_sentences_name_what_they_are_about(tmp_path):
     builder = build().deflate("0/c/3").rename("0/c/4", "0\\c\\4").duplicate("0/c/5").add("0/")
     builder.with_(comment=make_comment("0.6", json_first=True)).write(tmp_path / "a.zip")
-    with open_repaired(tmp_path / "a.zip") as source:
+    with open_repaired(Place.parse(tmp_path / "a.zip")) as source:
         assert source.repaired == (
             "names with backslashes between components: 1, the first '0\\\\c\\\\4'; slashes now",
             "entries for folders: 1, the first '0/'; dropped",
@@ -297,14 +298,14 @@ def test_refused(tmp_path, name):
     damage, rule = REFUSED[name]
     damage(build()).write(tmp_path / "a.zip")
     with pytest.raises((FormatError, UnsupportedError)) as caught:
-        open_repaired(tmp_path / "a.zip")
+        open_repaired(Place.parse(tmp_path / "a.zip"))
     assert caught.value.rule == rule
     assert caught.value.path == str(tmp_path / "a.zip")
 
 
 def test_archives_by_their_contents_are_refused_where_they_are_read(tmp_path):
     build().value("0/c/3", build().build()).write(tmp_path / "a.zip")
-    with open_repaired(tmp_path / "a.zip") as source, pytest.raises(FormatError) as caught:
+    with open_repaired(Place.parse(tmp_path / "a.zip")) as source, pytest.raises(FormatError) as caught:
         b"".join(source.entry("0/c/3").iter_blocks())
     assert caught.value.rule == "rfc9/not-embedded"
 
@@ -322,7 +323,7 @@ def test_refused_in_directories(tmp_path, name):
     values, rule = IN_DIRECTORIES[name]
     write_tree(tmp_path, VALUES | values)
     with pytest.raises(FormatError) as caught:
-        open_repaired(tmp_path)
+        open_repaired(Place.parse(tmp_path))
     assert (caught.value.rule, caught.value.path) == (rule, str(tmp_path))
 
 
@@ -332,7 +333,7 @@ def test_backslashes_in_the_names_of_files_are_refused(tmp_path):
         pytest.skip("there they are none")
     write_tree(tmp_path, VALUES | {"0\\c\\99": b""})
     with pytest.raises(FormatError) as caught:
-        open_repaired(tmp_path)
+        open_repaired(Place.parse(tmp_path))
     assert caught.value.rule == "zip/name"
 
 
@@ -344,7 +345,7 @@ def test_several_hierarchies_are_named(tmp_path, kind):
     else:
         write_tree(tmp_path / "h", values)
     with pytest.raises(UsageError) as caught:
-        open_repaired(tmp_path / "h")
+        open_repaired(Place.parse(tmp_path / "h"))
     assert "found 7 nodes without a common root: 'a.zarr', 'b.zarr', " in caught.value.message
     assert caught.value.hint is not None
     one = caught.value.hint.rpartition(": ")[2].strip("'\"")
@@ -356,7 +357,7 @@ def test_several_hierarchies_are_named(tmp_path, kind):
 def test_a_node_that_there_is_not(tmp_path):
     below(b"cells.zarr/")(build()).write(tmp_path / "a.zip")
     with pytest.raises(UsageError, match=r"no node 'cell\.zarr'") as caught:
-        open_repaired(f"{tmp_path}/a.zip|zip:cell.zarr/")
+        open_repaired(Place.parse(f"{tmp_path}/a.zip|zip:cell.zarr/"))
     assert "cells.zarr" in str(caught.value.hint)
 
 
@@ -373,7 +374,7 @@ def test_a_node_that_there_is_not(tmp_path):
 def test_directories_without_a_hierarchy(tmp_path, files, message, hint):
     write_tree(tmp_path, dict.fromkeys(files, b""))
     with pytest.raises(FormatError) as caught:
-        open_repaired(tmp_path)
+        open_repaired(Place.parse(tmp_path))
     assert message in caught.value.message
     assert (caught.value.hint or "").startswith(hint or "")
     assert caught.value.rule == "rfc9/root"
@@ -383,12 +384,12 @@ def test_a_directory_of_countless_folders_is_not_searched(tmp_path):
     for number in range(1_001):
         (tmp_path / f"{number}").mkdir()
     with pytest.raises(FormatError, match="none in the first 1,000 folders"):
-        open_repaired(tmp_path)
+        open_repaired(Place.parse(tmp_path))
 
 
 def test_what_does_not_exist(tmp_path):
     with pytest.raises(FileNotFoundError):
-        open_repaired(tmp_path / "a.zip")
+        open_repaired(Place.parse(tmp_path / "a.zip"))
 
 
 # --- cost -----------------------------------------------------------------------------------------
@@ -409,14 +410,14 @@ def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeyp
 def test_a_url(tmp_path):
     data = below(b"c.zarr/")(build()).build()
     with serving(data) as server:
-        source = open_repaired(server.url)
+        source = open_repaired(Place.parse(server.url))
         assert len(server.requests) == 1
         assert source.name == server.url
         assert contents(source) == VALUES
         assert source.repaired == ("the hierarchy was in the folder 'c.zarr', which is the root now",)
         source.close()
     with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF image"):
-        open_repaired(server.url)
+        open_repaired(Place.parse(server.url))
 
 
 # --- programs -------------------------------------------------------------------------------------

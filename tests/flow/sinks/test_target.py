@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from ozx.errors import UsageError
-from ozx.flow.sinks.target import check_place, default_output
+from ozx.flow.sinks.target import default_output
 
 
 @pytest.mark.parametrize(
@@ -27,9 +26,3 @@ def test_the_current_folder_gives_its_name(tmp_path, monkeypatch):
     (tmp_path / "cells.ome.zarr").mkdir()
     monkeypatch.chdir(tmp_path / "cells.ome.zarr")
     assert default_output(".") == str(tmp_path / "cells.ozx")
-
-
-@pytest.mark.parametrize(("source", "target"), [("a\0", "b"), ("a", "b\0"), ("", "b"), ("a", "")])
-def test_a_place_has_paths(source, target):
-    with pytest.raises(UsageError, match="expected a path"):
-        check_place(source, target)

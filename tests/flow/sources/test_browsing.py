@@ -11,6 +11,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.errors import FormatError
 from ozx.flow.sources import browsing
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 from ozx.hierarchy.json import reading as document_limits
 from ozx.hierarchy.keys import is_metadata_key
@@ -58,7 +59,7 @@ def test_both_ways_of_reading_the_directory_agree_with_zipfile(tmp_path, monkeyp
     values = {**tree(FIXTURES / "series.ome.zarr"), "µ.xml": b"name", "empty": b""}
     path = zip_values(tmp_path / "a.zip", values, deflated=deflated)
     path.write_bytes(b"prepended" + path.read_bytes())
-    view = open_view(str(path))
+    view = open_view(Place.parse(str(path)))
     with zipfile.ZipFile(path) as archive:
         infos = archive.infolist()
         found = list(view.iter_items())
@@ -84,7 +85,7 @@ def test_of_entries_of_one_name_the_last_counts(tmp_path):
         archive.writestr("key", b"old")
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("key", b"new")
-    view = open_view(str(tmp_path / "a.zip"))
+    view = open_view(Place.parse(str(tmp_path / "a.zip")))
     assert b"".join(view.iter_value(view.find("key"))) == b"new"
 
 
@@ -103,6 +104,6 @@ def test_metadata_of_absurd_length_is_not_read(tmp_path, monkeypatch):
     path = write_archive(tmp_path / "a.ozx", {"zarr.json": bytes(length)})
     (tmp_path / "h").mkdir()
     (tmp_path / "h" / "zarr.json").write_bytes(bytes(length))
-    for view in (open_view(str(path)), open_view(str(tmp_path / "h"))):
+    for view in (open_view(Place.parse(str(path))), open_view(Place.parse(str(tmp_path / "h")))):
         with pytest.raises(FormatError, match="at most 33,554,432 bytes; found 33,554,433"):
             view.read_document(view.find("zarr.json"))

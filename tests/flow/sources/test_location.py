@@ -6,12 +6,7 @@ from ozx.errors import UsageError
 from ozx.flow.sources.location import (
     Place,
     check_is_list,
-    format_location,
-    given_output,
     given_path,
-    given_source,
-    parse_location,
-    printable_location,
 )
 
 
@@ -19,7 +14,7 @@ def parse(text, files=(), directories=(), *, windows=False):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.path.isfile", lambda path: path in files)
         patch.setattr("os.path.isdir", lambda path: path in directories)
-        return parse_location(text, windows=windows)
+        return Place.parse(text, windows=windows)
 
 
 @pytest.mark.parametrize(
@@ -143,30 +138,36 @@ def test_drives_of_windows():
     ],
 )
 def test_the_canonical_uri_leads_back(location, uri):
-    assert format_location(location) == uri
+    assert location.uri == uri
     assert parse(uri) == location
 
 
 def test_a_url_is_not_local():
     with pytest.raises(UsageError, match="found a URL") as caught:
-        given_source("https://h/x.ozx?sig=secret")
+        Place.local("https://h/x.ozx?sig=secret")
     assert caught.value.path == "https://h/x.ozx"
     assert "Download" in caught.value.hint
 
 
 def test_bytes_are_no_path():
     message = r"^expected a path as a text; got b'x\.ozx'$"
-    for function in (given_path, given_output, given_source, parse_location):
+    for function in (given_path, Place.output, Place.local, Place.parse):
         with pytest.raises(UsageError, match=message) as caught:
             function(b"x.ozx")
         assert "os.fsdecode" in caught.value.hint
-    assert printable_location(b"x.ozx") == "x.ozx"
     with pytest.raises(UsageError, match=r"expected a list of sources; got the path b'x\.ozx'"):
         check_is_list(b"x.ozx", "ozx.pack")
+
+
+@pytest.mark.parametrize("text", ["a\0", ""])
+def test_a_place_has_a_path(text):
+    for function in (Place.output, Place.local, Place.parse):
+        with pytest.raises(UsageError, match="expected a path"):
+            function(text)
 
 
 def test_messages_keep_signatures_to_themselves():
     with pytest.raises(UsageError) as caught:
         parse("https://h/x.ozx?sig=secret|zip:..")
     assert "secret" not in str(caught.value)
-    assert printable_location("ozx:///d/a?b.ozx") == "ozx:///d/a?b.ozx"
+    assert Place("ozx:///d/a?b.ozx").name == "ozx:///d/a?b.ozx"

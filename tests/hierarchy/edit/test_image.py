@@ -27,7 +27,7 @@ def edit(document=IMAGE, *, array=ARRAY, **arguments):
 
 
 def changes(edited, document=IMAGE):
-    return {change.pointer: change.new for change in iter_changes(document, edited.document)}
+    return {pointer: new for pointer, _, new in iter_changes(document, edited.document)}
 
 
 def told(edited):

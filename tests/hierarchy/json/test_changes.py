@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ozx.hierarchy.json.changes import JsonChange, JsonStyles, iter_changes
+from ozx.hierarchy.json.changes import JsonStyles, iter_changes
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_half_a_surrogate_pair_is_written():
     ("old", "new", "changes"),
     [
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": 1.0}, [JsonChange("/a", 1, 1.0)]),
-        ({"a": 1}, {"a": True}, [JsonChange("/a", 1, True)]),
-        ({"a": [1, [2, 3]]}, {"a": [1, [2, 4]]}, [JsonChange("/a/1/1", 3, 4)]),
-        ({"a": [1]}, {"a": [1, 2]}, [JsonChange("/a", [1], [1, 2])]),
-        ({"a": {}}, {}, [JsonChange("/a", {}, None)]),
-        ({}, {"~/": 1}, [JsonChange("/~0~1", None, 1)]),
+        ({"a": 1}, {"a": 1.0}, [("/a", 1, 1.0)]),
+        ({"a": 1}, {"a": True}, [("/a", 1, True)]),
+        ({"a": [1, [2, 3]]}, {"a": [1, [2, 4]]}, [("/a/1/1", 3, 4)]),
+        ({"a": [1]}, {"a": [1, 2]}, [("/a", [1], [1, 2])]),
+        ({"a": {}}, {}, [("/a", {}, None)]),
+        ({}, {"~/": 1}, [("/~0~1", None, 1)]),
         ([float("inf")], [float("inf")], []),
     ],
 )

@@ -3,13 +3,13 @@
 import pytest
 
 from ozx.errors import UsageError
-from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_records import FrameRecords
+from ozx.images.streaming.open_chunks import OpenChunks
 
 
 @pytest.fixture
 def begin(tmp_path):
-    return lambda *given: FrameRecords(*given, ChunkStore(str(tmp_path / "chunks"), 1 << 20))
+    return lambda *given: FrameRecords(*given, OpenChunks(str(tmp_path / "chunks"), 1 << 20))
 
 
 def add(records, index, **record):

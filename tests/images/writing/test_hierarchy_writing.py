@@ -18,8 +18,8 @@ from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.new_image import (
     NewHierarchy,
     NewImage,
-    NewLevel,
     PyramidChoice,
+    PyramidLevel,
 )
 
 TYPES = {"t": "time", "c": "channel"}
@@ -37,8 +37,9 @@ def make_axes(names, unit="micrometer"):
 
 
 def make_image(data, names, *, name="made", scale=None, source=None, **options):
-    level = NewLevel(source or ArraySource(data, tuple(names)), tuple(scale or [1.0] * data.ndim), (0.0,) * data.ndim)
-    return NewImage(name, make_axes(names), (level,), **options)
+    source = source or ArraySource(data, tuple(names))
+    level = PyramidLevel(source.shape, tuple(scale or [1.0] * data.ndim), (0.0,) * data.ndim)
+    return NewImage(name, make_axes(names), (source,), (level,), **options)
 
 
 def write(path, image, *, layout=None, **options):

@@ -10,7 +10,7 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.new_image import PyramidLevel
-from ozx.images.writing.pyramid import StageWork, new_level, run_stage
+from ozx.images.writing.pyramid import Stage, new_level, run_stage
 
 AXES = (Axis("y", "space", None), Axis("x", "space", None))
 
@@ -34,6 +34,6 @@ def test_zeros_are_left_out_and_minus_zero_is_not():
 @pytest.mark.parametrize(("codec", "kind"), [("none", memoryview), ("zstd:1", bytes), ("blosc-zstd:1", bytes)])
 def test_only_large_chunks_without_compressor_are_in_allocated_memory(codec, kind, length):
     # A stream uses the memory of a chunk again that is a view, and would write into a compressed chunk.
-    work = StageWork(0, (level("uint16", codec, (400, length)),), None, "mean")
+    work = Stage(0, (400, length), (level("uint16", codec, (400, length)),), None, "mean")
     chunks, _ = run_stage(np.ones((400, length), "uint16"), (0, 0), work)
     assert [type(chunk.data) for chunk in chunks] == [kind if length == 300 else bytes]

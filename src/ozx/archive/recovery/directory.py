@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,18 +19,15 @@ from ozx.archive.entry_reading import says_nothing_of_sizes
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
 from ozx.archive.recovery.entries import (
-    BrokenEntry,
     EntryTable,
     Evidence,
-    FoundEntry,
     LostEntry,
     Scan,
-    StoredValue,
     Witnesses,
     listed_claims,
     repeated_names,
 )
-from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, ValueFinder, VerifiedValue, local_header_at
+from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, FoundEntry, ValueFinder, local_header_at
 
 # Rows of the central directory whose offsets are shifted or damaged.
 
@@ -203,7 +201,7 @@ class _DirectoryMerge:
     def _look_again(self, found_at: dict[int, int]) -> None:
         """Search for values that only the central directory lists; record missing values as lost."""
         broken = {entry.start: entry for entry in self._scan.broken}
-        by_name = defaultdict[str, list[BrokenEntry]](list)
+        by_name = defaultdict[str, list[LostEntry]](list)
         for each in self._scan.broken:
             by_name[each.name].append(each)
         for row in np.flatnonzero(~self._is_matched).tolist():
@@ -215,8 +213,7 @@ class _DirectoryMerge:
             reason = broken[start].reason if start in broken else _NO_HEADER
             if start in broken and not (entry.size or entry.stored_size):
                 reason = "it is empty according to the directory, but bytes follow its local header"
-            stored = self._stored_value(entry, broken.get(start))
-            self._result.lost.append(LostEntry(entry.name, reason, start, stored))
+            self._result.lost.append(self._located(LostEntry(entry.name, reason, start), entry, broken.get(start)))
             name = broken[start].name if start in broken else entry.name
             if name != entry.name and name not in self._listed_names and name_fault(name) is None:
                 # One of the two names is damaged, and it is unknown which.
@@ -244,13 +241,13 @@ class _DirectoryMerge:
         return False
 
     def _keep(
-        self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
+        self, row: int, entry: FoundEntry, start: int, value: FoundEntry, local: LocalHeader | None, name: str | None
     ) -> None:
         """Add a value that was found through its row in the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
-        stop = max(value.end, self._finder.stop_of(value))
+        stop = max(value.stop, self._finder.stop_of(value))
         self._drop_inside(start, stop)
-        result.entries.append(FoundEntry(entry.name, start, *value)._replace(stop=stop, is_searched=False))
+        result.entries.append(value._replace(name=entry.name, start=start, stop=stop, is_searched=False))
         result.names_by.append(Witnesses.ONE)
         self._row_of = np.append(self._row_of, -1)
         raw = entry.name.encode("utf-8", "surrogateescape")
@@ -285,7 +282,7 @@ class _DirectoryMerge:
         if name != entry.name and not self._has_name_at(start, raw):
             return False
         data_offset = start + local_header_length(fixed)
-        value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
+        value = FoundEntry(entry.name, start, data_offset, STORED, 0, 0, 0)
         stop = self._finder.stop_of(value)
         if not (data_offset in self._boundaries or stop in self._boundaries):
             return False
@@ -347,19 +344,22 @@ class _DirectoryMerge:
         last = int(np.searchsorted(self._found_starts, np.uint64(min(data_offset, self._source.size())))) - 1
         return last >= 0 and self._scan.found.starts[last] > start and self._scan.found[last].data_offset == data_offset
 
-    def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
-        """Return the position of a damaged value's stored bytes; None if its length is uncertain."""
+    def _located(self, lost: LostEntry, entry: FoundEntry, broken: LostEntry | None) -> LostEntry:
+        """Return a lost entry with the position of its stored bytes, unless their length is uncertain."""
         if broken is None or broken.data_offset is None or not entry.stored_size or entry.method != STORED:
-            return None
+            return lost
         if broken.stored_size not in (None, 0, entry.stored_size):
-            return None
-        end = broken.data_offset + entry.stored_size
-        if broken.name != entry.name or end > self._source.size():
-            return None  # the local header belongs to another entry, and the bytes may, too
-        value = VerifiedValue(broken.data_offset, STORED, entry.stored_size, entry.size, entry.crc32, end)
-        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > end
-        return StoredValue(
-            broken.data_offset, entry.stored_size, is_named_twice=True, has_one_checksum=has_one_checksum
+            return lost
+        value = entry._replace(data_offset=broken.data_offset)
+        if broken.name != entry.name or value.end > self._source.size():
+            return lost  # the local header belongs to another entry, and the bytes may, too
+        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > value.end
+        return replace(
+            lost,
+            data_offset=broken.data_offset,
+            stored_size=entry.stored_size,
+            is_named_twice=True,
+            has_one_checksum=has_one_checksum,
         )
 
     @cached_property
@@ -397,11 +397,9 @@ class _DirectoryMerge:
             if entry.start in matched or entry.name in lost or entry.name.endswith("/"):
                 continue
             lost.add(entry.name)
-            stored = None
             end = (entry.data_offset or 0) + (entry.stored_size or 0)  # may lie beyond the file
-            if entry.data_offset is not None and entry.stored_size and end <= self._source.size():
-                stored = StoredValue(entry.data_offset, entry.stored_size, is_named_twice=False, has_one_checksum=False)
-            result.lost.append(LostEntry(entry.name, entry.reason, entry.start, stored))
+            is_located = entry.stored_size and end <= self._source.size()
+            result.lost.append(entry if is_located else replace(entry, data_offset=None))
             if entry.is_cut_off:
                 result.cut_off.add(entry.name)
 

@@ -6,33 +6,14 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.directory import EndOfDirectory
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
-from ozx.archive.recovery.values import Claim
-
-
-class FoundEntry(NamedTuple):
-    """A scanned entry with a verified value, or a header of the directory; no checksum covers its name."""
-
-    name: str
-    start: int  # offset of its local header
-    data_offset: int  # 0 for a header of the directory
-    method: int
-    stored_size: int
-    size: int
-    crc32: int
-    stop: int = 0  # end of its data descriptor or, without one, of its value
-    is_searched: bool = False  # whether only a search for a fitting descriptor found the length of the value
-
-    @property
-    def end(self) -> int:
-        """The offset of the end of the entry's bytes."""
-        return self.data_offset + self.stored_size
+from ozx.archive.recovery.values import Claim, FoundEntry
 
 
 class EntryTable:
@@ -76,17 +57,25 @@ class EntryTable:
             column.append(value)
 
 
-class BrokenEntry(NamedTuple):
-    """A scanned local header whose value is damaged or missing."""
+@dataclass(frozen=True, slots=True)
+class LostEntry:
+    """An entry of a damaged archive whose value is damaged or missing."""
 
-    name: str
-    start: int
-    end: int | None  # according to its sizes, if there is evidence for them
-    reason: str
-    is_cut_off: bool
-    data_offset: int | None = None  # of a stored value, if the header locates it
+    name: str  # or the known part of it
+    reason: str  # as a phrase
+    start: int  # its offset in the file
+    end: int | None = None  # according to its sizes, if there is evidence for them
+    is_cut_off: bool = False
+    data_offset: int | None = None  # of the stored bytes, if they are located
     stored_size: int | None = None
-    crc32: int | None = None
+    crc32: int | None = None  # according to the local header
+    is_named_twice: bool = False  # whether both headers give its name
+    has_one_checksum: bool = False  # whether both give the same CRC-32
+
+    @property
+    def stored(self) -> tuple[int, int] | None:
+        """Offset and length of the stored bytes of an uncompressed value; None if they are unknown."""
+        return None if self.data_offset is None or self.stored_size is None else (self.data_offset, self.stored_size)
 
 
 @dataclass(slots=True)
@@ -94,7 +83,7 @@ class Scan:
     """The result of scanning a damaged archive."""
 
     found: EntryTable = field(default_factory=EntryTable)  # entries with right values, in the file's order
-    broken: list[BrokenEntry] = field(default_factory=list)  # headers without such a value
+    broken: list[LostEntry] = field(default_factory=list)  # headers without such a value
     # the central directory that the end records lead to, if it is complete; else all surviving headers in the file's
     # order; offsets are unchanged
     listed: EntryTable = field(default_factory=EntryTable)
@@ -138,25 +127,6 @@ class Witnesses(IntEnum):
     LOCAL = 0  # only the local header is known
     ONE = 1  # one of two headers gives the name; the other is damaged or differs
     TWO = 2  # both headers agree
-
-
-class StoredValue(NamedTuple):
-    """The position of an uncompressed value whose CRC-32 is wrong or unknown."""
-
-    data_offset: int
-    size: int
-    is_named_twice: bool  # whether both headers give its name
-    has_one_checksum: bool  # whether both give the same CRC-32
-
-
-@dataclass(frozen=True, slots=True)
-class LostEntry:
-    """An entry of a damaged archive whose value is damaged or missing."""
-
-    name: str  # or the known part of it
-    reason: str  # as a phrase
-    start: int  # its offset in the file
-    stored: StoredValue | None = None  # the place of its stored bytes, if known
 
 
 @dataclass(slots=True)

@@ -24,12 +24,12 @@ from ozx.archive.records import (
     central_header_length,
     iter_extra_fields,
 )
-from ozx.archive.recovery.entries import BrokenEntry, EntryTable, FoundEntry, Scan
+from ozx.archive.recovery.entries import EntryTable, LostEntry, Scan
 from ozx.archive.recovery.values import (
     SIGNATURE,
     Claim,
+    FoundEntry,
     ValueFinder,
-    VerifiedValue,
     claims_of,
     find_signature,
     local_header_at,
@@ -116,7 +116,7 @@ class _Scanner:
     def _read_entry(self, place: int) -> int:
         header = local_header_at(self._ahead, place)
         if header is None:
-            self._lose(BrokenEntry(_name_at(self._ahead, place), place, None, "its header is cut off", is_cut_off=True))
+            self._lose(LostEntry(_name_at(self._ahead, place), "its header is cut off", place, is_cut_off=True))
             return place + 4
         name = decode_name(header.name, header.flags, header.extra)
         claims = claims_of(header, place + header.length)
@@ -127,36 +127,36 @@ class _Scanner:
         )
         if value is not None and (name or value.size):
             self._find(name, place, value)
-            self._value_end = value.end
-            return value.end
+            self._value_end = value.stop
+            return value.stop
         if name_fault(name) is None:
             first = claims[0] if claims else None
             end = self._evident_end(header, first)
             is_cut_off = end is not None and end > self._size
             stored = (first.data_offset, first.stored_size, first.crc32) if first is not None else (None, None, None)
             reason = self._finder.why_not(header, first)
-            self._lose(BrokenEntry(name, place, end, reason, is_cut_off, *stored))
+            self._lose(LostEntry(name, reason, place, end, is_cut_off, *stored))
         return place + 4
 
-    def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
+    def _is_evidently_empty(self, value: FoundEntry, claim: Claim) -> bool:
         """Return whether the header and the following bytes prove that a value is empty; a CRC-32 of 0 is no proof."""
         if claim.size or claim.stored_size not in (None, value.stored_size):
             return False
         # A deflated value without bytes still has a stream with an end.
-        is_followed = value.end == self._size or SIGNATURE.match(self._ahead.read_at(value.end, 4)) is not None
+        is_followed = value.stop == self._size or SIGNATURE.match(self._ahead.read_at(value.stop, 4)) is not None
         return value.stored_size > 0 or is_followed
 
-    def _find(self, name: str, place: int, value: VerifiedValue) -> None:
+    def _find(self, name: str, place: int, value: FoundEntry) -> None:
         result = self._result
-        if value.end <= self._shadow:
+        if value.stop <= self._shadow:
             result.inside_broken.add(len(result.found))
         else:
             result.directory_follows = False
-        if self._directory is not None and value.data_offset <= self._directory[0] < value.end:
+        if self._directory is not None and value.data_offset <= self._directory[0] < value.stop:
             self._distrust_end()  # the end records lead into a value
-        result.found.append(FoundEntry(name, place, *value))
+        result.found.append(value._replace(name=name, start=place))
 
-    def _lose(self, entry: BrokenEntry) -> None:
+    def _lose(self, entry: LostEntry) -> None:
         if entry.start < self._shadow or len(self._result.broken) >= _MOST_BROKEN:
             return
         self._result.broken.append(entry)

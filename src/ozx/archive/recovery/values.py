@@ -60,18 +60,25 @@ class Claim(NamedTuple):
     crc32: int | None
 
 
-class VerifiedValue(NamedTuple):
-    """A value whose bytes match the declared CRC-32."""
+class FoundEntry(NamedTuple):
+    """A value whose bytes match the declared CRC-32, or a header of the directory; no checksum covers its name."""
 
-    data_offset: int
+    name: str
+    start: int  # offset of its local header
+    data_offset: int  # 0 for a header of the directory
     method: int
     stored_size: int
     size: int
     crc32: int
-    end: int  # after the value and any data descriptor
+    stop: int = 0  # end of its data descriptor or, without one, of its value
     # Whether a search for the descriptor found the length, which may be wrong: a stored value may contain bytes that
     # look like a descriptor.
     is_searched: bool = False
+
+    @property
+    def end(self) -> int:
+        """The offset of the end of the entry's bytes."""
+        return self.data_offset + self.stored_size
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
@@ -123,8 +130,8 @@ class ValueFinder:
         # which a thousand headers all claim the rest of the file.
         self.patience = 8 * source.size() + (256 << 20)
 
-    def verify(self, claim: Claim) -> VerifiedValue | None:
-        """Return the value that `claim` describes if its CRC-32 matches, else None."""
+    def verify(self, claim: Claim) -> FoundEntry | None:
+        """Return the value that `claim` describes, without a name, if its CRC-32 matches, else None."""
         if self.patience < 0:
             return None
         before = self.patience
@@ -134,7 +141,7 @@ class ValueFinder:
             self.patience = before
         return found
 
-    def stop_of(self, value: VerifiedValue) -> int:
+    def stop_of(self, value: FoundEntry) -> int:
         """Return the end of a value, including its data descriptor if present."""
         tail = self.source.read_at(value.end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
         return value.end + _descriptor_length(tail, (value.crc32, value.stored_size, value.size))
@@ -154,7 +161,7 @@ class ValueFinder:
             return "it is cut off by the end of the file"
         return "its CRC-32 does not match: its bytes, or its header, are damaged"
 
-    def _verify(self, claim: Claim) -> VerifiedValue | None:
+    def _verify(self, claim: Claim) -> FoundEntry | None:
         if claim.data_offset + (claim.stored_size or 0) > self.source.size():
             return None
         if claim.method == STORED:
@@ -165,12 +172,12 @@ class ValueFinder:
             return self._verify_deflate64(claim, claim.stored_size, claim.size)
         return None
 
-    def _verify_stored(self, claim: Claim) -> VerifiedValue | None:
+    def _verify_stored(self, claim: Claim) -> FoundEntry | None:
         size = claim.stored_size or 0
         checksum = self._crc32(self._iter_blocks(claim.data_offset, size))
         return self._confirm(claim, size, size, checksum)
 
-    def _verify_deflated(self, claim: Claim) -> VerifiedValue | None:
+    def _verify_deflated(self, claim: Claim) -> FoundEntry | None:
         decoder, checksum, size, consumed, pending = zlib.decompressobj(wbits=-15), 0, 0, 0, b""
         limit = self.source.size() - claim.data_offset if claim.stored_size is None else claim.stored_size
         try:
@@ -191,7 +198,7 @@ class ValueFinder:
             return None
         return self._confirm(claim, consumed - len(decoder.unused_data), size, checksum)
 
-    def _verify_deflate64(self, claim: Claim, stored_size: int, size: int) -> VerifiedValue | None:
+    def _verify_deflate64(self, claim: Claim, stored_size: int, size: int) -> FoundEntry | None:
         blocks = iter_inflated(DEFLATE64, self._iter_blocks(claim.data_offset, stored_size), size)
         try:
             checksum = self._crc32(blocks)
@@ -199,7 +206,7 @@ class ValueFinder:
             return None
         return self._confirm(claim, stored_size, size, checksum)
 
-    def _confirm(self, claim: Claim, stored_size: int, size: int, checksum: int) -> VerifiedValue | None:
+    def _confirm(self, claim: Claim, stored_size: int, size: int, checksum: int) -> FoundEntry | None:
         """Return the value if the header or the following data descriptor declares `checksum`, else None."""
         end = claim.data_offset + stored_size
         if claim.crc32 is None:
@@ -210,9 +217,9 @@ class ValueFinder:
             end += length
         elif checksum != claim.crc32:
             return None
-        return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
+        return FoundEntry("", -1, claim.data_offset, claim.method, stored_size, size, checksum, end)
 
-    def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
+    def _find_descriptor(self, claim: Claim) -> FoundEntry | None:
         """Search for a stored value of unknown length: its data descriptor, with matching CRC-32, marks its end."""
         # A descriptor without signature is right before the next header.
         start, stop, position = claim.data_offset, self.source.size(), claim.data_offset

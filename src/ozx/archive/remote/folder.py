@@ -15,7 +15,7 @@ from typing import Any
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
-from ozx.archive.remote.object_store import ETags, ObjectStore, damaged_error, md5_of
+from ozx.archive.remote.object_store import ETags, Requests, damaged_error, md5_of
 from ozx.archive.remote.transport import Mark, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError, ResourceError
@@ -44,7 +44,7 @@ class RemoteFolder:
         self._is_http = parts.scheme in ("http", "https")
         self._options = access_options(parts.scheme, options or {})
         self._lock = threading.Lock()
-        self._opened: ObjectStore | None = None
+        self._opened: Requests | None = None
         self.etags = ETags(lambda key: self._store().headers(key))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class RemoteFolder:
             return
         raise failure
 
-    def _store(self) -> ObjectStore:
+    def _store(self) -> Requests:
         if is_forked():
             raise ResourceError(
                 "a directory at a URL cannot be read in a forked process",
@@ -219,7 +219,7 @@ class RemoteFolder:
             )
         with self._lock:
             if self._opened is None:
-                self._opened = ObjectStore(self.url, self._options)
+                self._opened = Requests(self.url, self._options)
             return self._opened
 
     def _count(self, requests: int = 1, size: int = 0) -> None:

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ozx.archive.remote.deadline import in_background
-from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
+from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport
 from ozx.errors import OzxError, ResourceError
 from ozx.faults import as_error
 
@@ -63,11 +63,11 @@ class HelperTransport:
             self.close()
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes by a request of the helper process; see `Transport.fetch`."""
+        """Fetch bytes by a request of the helper process; see `ObstoreTransport.fetch`."""
         return self._ask(offset, length, expected).result()
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes by a request of the helper process; see `Transport.fetch_async`."""
+        """Fetch bytes by a request of the helper process; see `ObstoreTransport.fetch_async`."""
         return await asyncio.wrap_future(self._ask(offset, length, expected))
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ def serve(descriptor: int) -> None:
     _serve(connection, transport)
 
 
-def _serve(connection: Connection, transport: Transport) -> None:
+def _serve(connection: Connection, transport: ObstoreTransport) -> None:
     sending = threading.Lock()
     while True:
         try:
@@ -149,7 +149,7 @@ def _serve(connection: Connection, transport: Transport) -> None:
 
 def _answer(
     connection: Connection,
-    transport: Transport,
+    transport: ObstoreTransport,
     sending: threading.Lock,
     number: int,
     offset: int | None,

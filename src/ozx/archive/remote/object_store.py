@@ -1,4 +1,4 @@
-"""An obstore store for one URL, with profiles of AWS; failed requests are repeated within the caller's time limit."""
+"""Requests to one URL through obstore, with profiles of AWS; failed ones are repeated within the time limit."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ _PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY
 _SIGNED_FOR = timedelta(seconds=60)
 
 
-class ObjectStore:
-    """A store whose root is the object or folder at a URL; thread-safe."""
+class Requests:
+    """Requests for the object or folder at a URL, and for what is below it; thread-safe."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self.name = printable_url(url)

@@ -230,15 +230,6 @@ _NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
 ReadAt = Callable[[int, int], bytes]
 
 
-class Cost(NamedTuple):
-    """The cost of a replacement: bytes read and sent by ozx, bytes copied by the server, and requests."""
-
-    bytes_read: int
-    bytes_sent: int
-    bytes_copied: int
-    requests: int
-
-
 class OldObject(NamedTuple):
     """An object that will be replaced."""
 
@@ -273,8 +264,10 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
 
 def predict_cost(
     parts: Sequence[UploadedPart], missing: Callable[[int, int], int], *, bytes_read: int, requests: int
-) -> Cost:
-    """Return the total cost of `replace_object` and of the earlier requests (`requests` and `bytes_read`).
+) -> tuple[int, int, int, int]:
+    """Return the bytes that ozx reads and sends, those that the server copies, and the number of requests.
+
+    They are those of `replace_object` and of the earlier requests (`requests` and `bytes_read`).
 
     `missing` returns how many bytes of a span (offset, length) have to be requested.
     """
@@ -283,7 +276,7 @@ def predict_cost(
     # Two requests check the object before and after the new object is created. One request creates a whole object; two
     # requests begin and complete an upload in parts.
     calls = 2 + (1 if _is_whole(parts) else len(parts) + 2)
-    return Cost(
+    return (
         bytes_read + sum(spans),
         sum(part.length for part in sent),
         sum(part.length for part in parts if not part.runs),

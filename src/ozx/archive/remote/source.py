@@ -16,15 +16,20 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, KeptBytes, Record, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport, is_forked
+from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.helper import HelperTransport
+
+    Transport: TypeAlias = ObstoreTransport | HelperTransport
 
 # Reading of many values of one remote file with few requests.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed_error, explain, folder_error
-from ozx.archive.remote.object_store import ObjectStore
+from ozx.archive.remote.object_store import Requests
 from ozx.errors import OzxError
 
 # obstore's messages if a server does not answer a suffix range as expected, for example for an empty file.
@@ -49,33 +49,20 @@ class Answer(NamedTuple):
     mark: Mark
 
 
-class Transport(Protocol):
-    """Interface of the requests to a server; each process needs its own transport."""
-
-    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None."""
-
-    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Return the same result as `fetch`, without blocking the event loop."""
-
-    def close(self) -> None:
-        """Release all resources of the transport."""
-
-
 class ObstoreTransport:
-    """A transport that makes requests with obstore in this process.
+    """A transport that makes requests with obstore in this process; each process needs its own.
 
     obstore's errors quote the URL with its query. ozx raises its own errors outside of the ``except`` blocks: inside,
     Python would attach obstore's errors as ``__context__``, which logs and pickled errors contain.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        self._store = ObjectStore(url, options)
+        self._store = Requests(url, options)
         self._name = self._store.name
         self._module = self._store.module
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes with obstore; see `Transport.fetch`."""
+        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None."""
         span: Any = {"suffix": length} if offset is None else (offset, offset + length)
 
         def request(store: Any) -> Answer:
@@ -96,7 +83,7 @@ class ObstoreTransport:
         raise folder_error(self._name) if offset is None and is_missing and self._store.has_children() else failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes with obstore; see `Transport.fetch_async`."""
+        """Return the same result as `fetch`, without blocking the event loop."""
 
         async def request(store: Any) -> Answer:
             result = await self._module.get_async(store, "", options={"range": (offset, offset + length)})

@@ -232,7 +232,7 @@ def output_of(path: str) -> str:
 
     if os.path.isdir(path) or path.lower().endswith(".zarr"):
         return default_output(path)
-    from ozx.images.tiff.hierarchy import stem_of  # noqa: PLC0415
+    from ozx.readers.hierarchy import stem_of  # noqa: PLC0415
 
     return os.path.join(os.path.dirname(path), f"{stem_of(path)}.ozx")
 

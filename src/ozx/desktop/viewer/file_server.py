@@ -14,7 +14,7 @@ from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_
 from ozx.desktop.viewer.pages import Presence
 from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import DirectoryView
-from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 from ozx.store.reading import ArchiveSession
 
@@ -115,14 +115,14 @@ class FileServer:
         self._warn = warn
         self._archives: dict[str, ServedArchive] = {}
         for path in paths:
-            location = parse_location(path)
-            if location.is_remote:
+            location = Place.parse(path)
+            if location.kind() == "a URL":
                 raise UsageError(
                     "expected a file on this computer; found a URL: programs that support URLs can read it themselves",
-                    path=printable_location(location.path),
+                    path=location.name,
                     hint="Give the URL to these programs, or show the file with ozx view.",
                 )
-            if isinstance(open_view(path), DirectoryView):
+            if isinstance(open_view(location), DirectoryView):
                 raise UsageError(
                     "expected an .ozx file; found a directory",
                     path=location.path,

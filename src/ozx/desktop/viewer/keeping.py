@@ -37,7 +37,7 @@ class Keeper:
         """Return whether a picture is no label image, and its file a local one that can be edited and replaced."""
         path = self._location.path
         # Windows replaces no file that is open.
-        if self._location.is_remote or os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
+        if os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
             return False
         folder = os.path.dirname(os.path.realpath(path))
         if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
@@ -82,7 +82,7 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
 
 def file_identity(location: Place) -> str:
     """Return a text that changes whenever a local file changes; empty for a URL or a directory."""
-    return "" if location.is_remote or os.path.isdir(location.path) else file_tag(location.path)
+    return file_tag(location.path) if location.kind() in ("a file", "a node") else ""
 
 
 def _text(value: Any) -> str:

@@ -9,7 +9,7 @@ from ozx.desktop.viewer.browser import has_screen
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
 from ozx.faults import show_traceback
-from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.store.opening import opened_hierarchy
 
@@ -18,23 +18,24 @@ _WITHOUT_NAPARI = "To see the image in a browser, use ozx view without --with."
 
 def show_in_napari(path: str | os.PathLike[str]) -> None:
     """Show `path`, a local .ozx file, in napari; return when the window is closed."""
-    location = parse_location(path)
-    if location.is_remote or location.node:
+    place = Place.parse(path)
+    kind = place.kind()
+    if kind in ("a URL", "a node"):
         raise UsageError(
             "napari needs a local file; got a URL or a node in a file",
-            path=printable_location(path),
+            path=place.name,
             hint="Use ozx view without --with, which shows URLs and nodes. docs/howto/napari.md has a way for a node.",
         )
-    if os.path.isdir(location.path):
-        raise folder_error(location.path, "show", "Pack the directory (ozx pack), or use ozx view without --with.")
-    with opened_hierarchy(location.path):  # its errors name the right command for other files
+    if kind == "a directory":
+        raise folder_error(place.path, "show", "Pack the directory (ozx pack), or use ozx view without --with.")
+    with opened_hierarchy(place):  # its errors name the right command for other files
         pass
     try:
         import napari  # noqa: PLC0415 (an extra)
 
         _check_screen()
         viewer = napari.Viewer()
-        viewer.open(location.path, plugin="ozx-toolkit")
+        viewer.open(place.path, plugin="ozx-toolkit")
         napari.run()
     except ImportError as error:
         what = "napari is not installed"

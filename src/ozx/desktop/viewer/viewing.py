@@ -13,7 +13,7 @@ from ozx.desktop.viewer.keeping import Keeper, file_identity
 from ozx.desktop.viewer.loopback import LoopbackServer, serving
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.errors import FormatError, OzxError, ResourceError
-from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.location import Place
 from ozx.store.live.followed_file import NothingYetError
 from ozx.store.live.group import LiveGroup
 from ozx.store.opening import open_group, opened_hierarchy
@@ -43,15 +43,15 @@ def page_serving(
         with _grown_page(path, waiting) as growing, serving(LoopbackServer(growing.respond, port)) as server:
             yield server, growing
         return
-    location = parse_location(path)
-    identity = file_identity(location) or secrets.token_hex(8)
-    keeper = Keeper(location, lambda: opened_hierarchy(path))
-    with closing(keeper), opened_hierarchy(path) as group:
-        page = PageServer(group, printable_location(path), identity, keeper)
+    place = Place.parse(path)
+    identity = file_identity(place) or secrets.token_hex(8)
+    keeper = Keeper(place, lambda: opened_hierarchy(place))
+    with closing(keeper), opened_hierarchy(place) as group:
+        page = PageServer(group, place.name, identity, keeper)
         try:
             page.check()
         except OzxError as error:
-            raise error.at(printable_location(path)) from None
+            raise error.at(place.name) from None
         with serving(LoopbackServer(page.respond, port, takes_posts=True)) as server:
             yield server, page
 
@@ -78,7 +78,7 @@ def show_page(
         elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window.check):
             raise ResourceError(
                 f"the browser did not show the page within {_PATIENCE:.0f} seconds",
-                path=printable_location(path),
+                path=Place(os.fspath(path)).name,
                 hint="Use ozx view --no-browser and open the printed address by hand.",
             )
 
@@ -105,7 +105,8 @@ def _page_with_images(path: str | os.PathLike[str]) -> tuple[LiveGroup, PageServ
         group = open_group(path, live=True)
     except NothingYetError:
         return None
-    page = PageServer(group, printable_location(path), secrets.token_hex(8))
+    name = Place(os.fspath(path)).name
+    page = PageServer(group, name, secrets.token_hex(8))
     try:
         page.check()
     except FormatError as error:
@@ -113,5 +114,5 @@ def _page_with_images(path: str | os.PathLike[str]) -> tuple[LiveGroup, PageServ
         group.store.close()
         if is_growing:
             return None
-        raise error.at(printable_location(path)) from None
+        raise error.at(name) from None
     return group, page

@@ -15,7 +15,7 @@ from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Part, Span, iter_single, read_into, read_values
-from ozx.flow.read_ahead import Place, place_of
+from ozx.flow.read_ahead import RemoteRange, place_of
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.layout import ArrayLayout
 
@@ -105,7 +105,7 @@ class _ChecksummedRun(NamedTuple):
         elif held != _stored(checksum):
             raise self._mismatch(self.first)
 
-    def place(self) -> Place | None:
+    def place(self) -> RemoteRange | None:
         return place_of(self.stored, lambda stored: self._replace(stored=stored))
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:

@@ -7,8 +7,8 @@ from functools import partial
 from heapq import merge
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.scan import iter_found_value
+from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry, LazyPart, Part
 from ozx.flow.plan import Plan
 from ozx.flow.repair.salvage import Salvage

@@ -26,7 +26,7 @@ from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import is_left_out, list_directory
-from ozx.flow.sources.location import parse_location
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import Source
 from ozx.flow.sources.wrong_sources import refuse_folder_of_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
@@ -225,23 +225,22 @@ def _few(names: Sequence[str]) -> str:
 _FEW = 5
 
 
-def open_repaired(path_or_url: str | os.PathLike[str]) -> RepairedSource:
+def open_repaired(place: Place) -> RepairedSource:
     """Open a hierarchy as a source with repaired keys and metadata; write no file and read no chunk.
 
-    `path_or_url`: a directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an
-    archive (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
+    `place`: a directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an
+    archive that is the root of a hierarchy.
     """
-    location = parse_location(path_or_url)
-    if not location.is_remote and os.path.isdir(location.path):
+    if place.kind() == "a directory":
         try:
-            return _open_directory(location.path.rstrip("/") or "/")
+            return _open_directory(place.path.rstrip("/") or "/")
         except OzxError as error:
-            raise error.at(location.path) from None
-    if location.is_directory_url():
-        return _open_remote_directory(location.path)
-    file = location.open()
+            raise error.at(place.path) from None
+    if place.is_directory_url():
+        return _open_remote_directory(place.path)
+    file = place.open()
     try:
-        return _open_archive(file, location.node)
+        return _open_archive(file, place.node)
     except OzxError as error:
         file.close()
         raise error.at(file.name) from None

@@ -15,8 +15,9 @@ from itertools import pairwise
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.names.decoding import name_fault
-from ozx.archive.recovery.entries import Evidence, FoundEntry, LostEntry, Witnesses, repeated_names
+from ozx.archive.recovery.entries import Evidence, LostEntry, Witnesses, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
+from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry
 from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
 from ozx.hierarchy.json.reading import LongDocuments

@@ -64,7 +64,7 @@ def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = 
         parts, chunks = rebuilt
         found.rebuilt[entry.name] = Entry(entry.name, tuple(parts))
         found.lost_chunks += chunks
-        found.unconfirmed += entry.stored is not None and not entry.stored.is_named_twice
+        found.unconfirmed += entry.stored is not None and not entry.is_named_twice
     found.lost = lost
 
 
@@ -93,11 +93,11 @@ def _rebuild(
     if layout is None or stored is None or len(place) != len(layout.shape):
         return None
     work = _Rescue(source, layout, path, entry.name, keep_unproven=keep_unproven)
-    parts = work.parts((stored.data_offset, stored.size), place, 0)
+    parts = work.parts(stored, place, 0)
     if parts is None:
         found.unproven += any(chunk.reason == _NOT_PROVEN for chunk in work.lost)
         return None
-    if stored.has_one_checksum and work.is_bytewise and not work.lost and _length(parts) == stored.size:
+    if entry.has_one_checksum and work.is_bytewise and not work.lost and _length(parts) == stored[1]:
         # Every byte is proven, but both headers contain a different CRC-32: these bytes belong to another value.
         return None
     return parts, work.lost

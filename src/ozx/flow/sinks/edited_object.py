@@ -11,7 +11,6 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.errors import changed_error, printable_url
 from ozx.archive.remote.replacement import (
     LOOKS,
-    Cost,
     OldObject,
     UploadedPart,
     look_at,
@@ -32,7 +31,7 @@ class PlannedReplacement:
     source: RemoteSource
     old: OldObject
     parts: list[UploadedPart]
-    cost: Cost
+    cost: tuple[int, int, int, int]  # see `predict_cost`
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.flow.entry import Entry, Part, read_values
 from ozx.marks import other_length
-from ozx.progress import Progress
+from ozx.progress import Progress, StoppableProgress
 from ozx.threads import in_order, working
 
 _CAPACITY = 1 << 20
@@ -89,10 +89,9 @@ class _Assembly:
 
     def __init__(self, writer: ArchiveWriter, progress: Progress) -> None:
         self._writer = writer
-        self._progress = progress
+        self._progress = StoppableProgress(progress)
         self.end = writer.flush()  # the offset after the last byte
         self._buffers = threading.local()
-        self._is_stopped = False
         self._checksum = 0  # of the large entry being collected
 
     def pieces(self, entries: Iterable[Entry]) -> Iterator[_Piece]:
@@ -131,7 +130,7 @@ class _Assembly:
 
     def stop(self) -> None:
         """Let each thread stop at its next buffer, after an error."""
-        self._is_stopped = True
+        self._progress.stop_all()
 
     def _register(self, placed: _Placed, checksum: int) -> None:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
@@ -144,19 +143,10 @@ class _Assembly:
         buffer = getattr(self._buffers, "buffer", None)
         if buffer is None:  # one per thread: fresh memory would cost a page fault for every 4 KiB
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))
-        filler = _Filler(buffer, self._writer.descriptor, piece.offset, self._advance)
+        filler = _Filler(buffer, self._writer.descriptor, piece.offset, self._progress.advance)
         if piece.parts:
             return [filler.stream(piece.parts)]
         return filler.add_all(piece.entries)
-
-    def _advance(self, amount: int) -> None:
-        if self._is_stopped:
-            raise _StoppedError
-        self._progress.advance(amount)
-
-
-class _StoppedError(Exception):
-    """Error in a thread whose assembly has already ended; the thread's result is discarded."""
 
 
 class _Filler:

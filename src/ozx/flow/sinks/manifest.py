@@ -15,7 +15,7 @@ from typing import Any
 from ozx.atomic.renaming import MANIFEST_ENDING
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.output import write_small
+from ozx.flow.sinks.output import Output
 from ozx.flow.sources.location import Place
 from ozx.marks import modified
 
@@ -62,16 +62,16 @@ def _encode_manifest(manifest: Manifest, archive: str) -> bytes:
         f'"mtime_ns": {"null" if value.mtime_ns is None else value.mtime_ns}}}'
         for key, value in manifest.values.items()
     )
-    source = manifest.source if Place(manifest.source).is_remote else os.path.abspath(manifest.source)
+    source = Place(manifest.source).full_path()
     head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
     version = importlib.import_module("ozx").__version__
     return _document({**head, "version": version}, ",\n".join(values))
 
 
-def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> str:
-    """Write ``PATH.manifest.json``, and return its SHA-256 in hexadecimal digits."""
-    document = _encode_manifest(manifest, path)
-    write_small(path + MANIFEST_ENDING, document, sync=sync)
+def write_manifest(output: Output, manifest: Manifest) -> str:
+    """Write ``NAME.manifest.json`` beside an output, and return its SHA-256 in hexadecimal digits."""
+    document = _encode_manifest(manifest, output.path)
+    output.beside(MANIFEST_ENDING).write_small(document)
     return hashlib.sha256(document).hexdigest()
 
 

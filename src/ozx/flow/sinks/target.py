@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterable
-from urllib.parse import unquote
 
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Place, given_path, printable_location
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.flow.sources.location import Place
 from ozx.quoting import quote
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
@@ -39,44 +37,11 @@ def stem_of_archive(path: str) -> str:
     >>> stem_of_archive("https://example.org/day%20one.ozx?signature=secret")
     'day one'
     """
-    local = unquote(printable_location(path).rstrip("/")) if "://" in path else os.path.abspath(path)
-    name = os.path.basename(local)
+    name = os.path.basename(os.path.abspath(Place(path).local_name()))
     for ending in (".partial", ".zip", ".ozx", ".zarr", ".ome"):
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name
-
-
-def check_place(source: str, target: str) -> None:
-    """Raise `UsageError` if a local target is inside a hierarchy, because the new file would become part of it.
-
-    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
-    """
-    if Place(target).is_remote:
-        return
-    source, target = given_path(source), given_path(target)
-    folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
-    real_source = os.path.realpath(source)
-    if os.path.isdir(source) and (folder == real_source or folder.startswith(real_source.rstrip(os.sep) + os.sep)):
-        raise UsageError(f"{target} lies inside its own source {source}", hint="Choose a path outside of the source.")
-    while True:
-        for name in (METADATA, *LEGACY_METADATA):
-            if os.path.exists(os.path.join(folder, name)):
-                raise UsageError(
-                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 forbids this",
-                    hint="Choose an output, or an --out-dir, outside of that hierarchy.",
-                )
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return
-        folder = parent
-
-
-def check_outside(source: str, target: str) -> None:
-    """Raise `UsageError` if the directory to replace contains the source; replacing the source itself is allowed."""
-    folder = os.path.realpath(target).rstrip(os.sep) + os.sep
-    if os.path.isdir(target) and os.path.realpath(source).startswith(folder):
-        raise UsageError(f"{target} contains the source {source} and cannot be replaced", hint="Choose another name.")
 
 
 # Name endings by which programs recognise a format, each with the command that writes this format.
@@ -100,15 +65,15 @@ def check_name(target: str, wanted: str) -> None:
         raise UsageError(f"expected the name of {wanted}; got {target}", hint=_WRITERS[ending])
 
 
-def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
+def name_notes(target: Place, *, has_out_dir: bool = True) -> tuple[str, ...]:
     """Return a warning if the file name lacks the ending ``.ozx``, which RFC-9 (R2, 2026-04-20) recommends.
 
     A name without any ending may be meant as a folder; the warning names ``--out-dir`` if the command has this option.
     """
-    if target.lower().endswith(".ozx"):
+    name = target.name
+    if name.lower().endswith(".ozx"):
         return ()
-    name = printable_location(target)
-    is_folder = has_out_dir and not os.path.splitext(target)[1]
+    is_folder = has_out_dir and not os.path.splitext(name)[1]
     quoted = quote(name)
     folder = f"; to write into a folder {quoted}, remove this file and give --out-dir {quoted}" if is_folder else ""
     return (f"warning: {name} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 
-from ozx.archive.byte_source import read_in_runs
+from ozx.archive.byte_source import FileSource, read_in_runs
 from ozx.archive.directory import read_end
-from ozx.archive.positional_reading import forget_cache, open_for_reading
+from ozx.archive.positional_reading import forget_cache
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
@@ -32,10 +32,10 @@ class CopyDiffersError(ResourceError):
     found: str = ""
 
 
-def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
+def _has_same_entries(archive: Place, plan: Plan, workers: Workers) -> bool:
     """Return whether the file at `archive` is an intact archive with the keys and sizes of `plan`."""
     try:
-        with closing(Place(archive).open()) as source:
+        with closing(archive.open()) as source:
             reader = ArchiveReader(source)
             reader.check()
             sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
@@ -45,7 +45,7 @@ def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     return same and sizes.keys() <= {MANIFEST_KEY}  # the plan lacks the manifest, which is made while writing
 
 
-def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
+def find_same_entries(archive: Place, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
     """Return the first of several plans whose keys and sizes match an archive, or None.
 
     The entries that were added to `plan` are first added to each variant.
@@ -59,20 +59,16 @@ def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], worker
     return None
 
 
-def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress) -> None:
+def check_archive(archive: Place, plan: Plan, workers: Workers, progress: Progress) -> None:
     """Read the file at `archive` again, and compare it with `plan`.
 
     If possible, the bytes are read from disk instead of the cache.
 
     The plan is executed a second time, so that every value is compared with its source.
     """
-    if not Place(archive).is_remote:
-        descriptor = open_for_reading(archive)
-        try:
-            forget_cache(descriptor)
-        finally:
-            os.close(descriptor)
-    with closing(Place(archive).open()) as source:
+    with closing(archive.open()) as source:
+        if isinstance(source, FileSource):
+            forget_cache(source.descriptor())
         read_in_runs(source)
         reader = ArchiveReader(source)
         reader.check()
@@ -91,9 +87,9 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
             raise _differs(archive, f"it has {len(reader):,} entries; the source has {count:,}")
 
 
-def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
+def hash_values(archive: Place) -> Iterator[tuple[str, int, str]]:
     """Yield the key, length and SHA-256 of each value of an archive."""
-    with closing(Place(archive).open()) as source:
+    with closing(archive.open()) as source:
         reader = ArchiveReader(source)
         reader.check()
         for entry in read_ahead(iter_entries(reader, range(len(reader)))):
@@ -104,7 +100,7 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
             yield entry.key, size, digest.hexdigest()
 
 
-def manifest_of_archive(archive: str, source: str) -> Manifest:
+def manifest_of_archive(archive: Place, source: str) -> Manifest:
     """Return the manifest of a complete archive, with the current times of the files in `source`."""
     manifest = Manifest(source)
     for key, size, digest in hash_values(archive):
@@ -114,13 +110,13 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
     return manifest
 
 
-def measure_archive(path: str) -> tuple[int, int]:
+def measure_archive(archive: Place) -> tuple[int, int]:
     """Return the number of entries and the length in bytes of an archive."""
-    with closing(Place(path).open()) as source:
+    with closing(archive.open()) as source:
         return read_end(source).entries, source.size()
 
 
-def _stored_blocks(reader: ArchiveReader, index: int, archive: str) -> Iterator[bytes]:
+def _stored_blocks(reader: ArchiveReader, index: int, archive: Place) -> Iterator[bytes]:
     """Yield the value of an entry in blocks; raise `CopyDiffersError` if the value is damaged."""
     try:
         yield from reader.iter_blocks(index)
@@ -128,10 +124,10 @@ def _stored_blocks(reader: ArchiveReader, index: int, archive: str) -> Iterator[
         raise _differs(archive, error.message) from error
 
 
-def _differs(archive: str, found: str) -> CopyDiffersError:
+def _differs(archive: Place, found: str) -> CopyDiffersError:
     error = CopyDiffersError(
         f"the written archive differs from its source: {found}",
-        path=archive,
+        path=archive.name,
         hint="Disk, memory or network damaged the archive; the source is unchanged. Try again, then try another disk.",
     )
     error.found = found

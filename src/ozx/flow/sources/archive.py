@@ -6,9 +6,9 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 
 from ozx.archive.byte_source import FileSource, MemorySource, read_exactly
@@ -31,7 +31,7 @@ from ozx.flow.entry import (
     iter_divided,
     iter_single,
 )
-from ozx.flow.read_ahead import Place
+from ozx.flow.read_ahead import RemoteRange
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
 from ozx.marks import shrank
@@ -40,84 +40,6 @@ from ozx.marks import shrank
 _MOST_HEADER = 1 << 12
 # Inflated shards are temporary files. Two are kept: one for each of two reading threads.
 _MOST_INFLATED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedPart:
-    """The value of an entry, decompressed if needed; reading verifies its CRC-32."""
-
-    reader: ArchiveReader
-    index: int
-
-    @property
-    def length(self) -> int:
-        """The number of bytes after decompression."""
-        return int(self.reader.columns.uncompressed_sizes[self.index])
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the value in blocks; raise the same errors as `ArchiveReader.read`."""
-        return self.reader.iter_blocks(self.index)
-
-    def place(self) -> Place | None:
-        """Return the remote span of the entry with its local header; None for a local archive."""
-        reader, index = self.reader, self.index
-        if isinstance(reader.source, FileSource):
-            return None
-        header, limit = reader.columns.header(index), reader.end_of_room(index)
-        start = header.header_offset
-        stop = min(limit, start + header.compressed_size + _MOST_HEADER)  # bytes that belong to no entry may follow
-
-        def take(offset: int, data: bytes) -> bytes:
-            try:
-                return b"".join(iter_value(MemorySource(data, reader.source.name, offset), header, limit))
-            except FormatError:
-                if stop == limit:
-                    raise
-                return b"".join(reader.iter_blocks(index))  # its local header is longer
-
-        return Place(reader.source, start, stop, partial(read_exactly, reader.source, what="an entry"), take)
-
-    def read_into(self, *views: memoryview) -> None:
-        """Fill `views` with the value, a single one directly from the file if possible; see `entry.read_into`."""
-        if len(views) == 1:
-            self.read_run([(self,)], views, 0)
-        else:
-            fill_from_blocks(self, *views)
-
-    def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[int]:
-        """Read this value into ``views[first]``, and those of `values` that follow it in the file into the next views.
-
-        One call reads them all, if possible. Return the CRC-32 of each; ``values[first]`` consists of this part.
-        """
-        run = _find_run(self, values, first)
-        headers = _read_vectors(self.reader, run, views[first : first + len(run)])
-        checksums = []
-        for number, (part, expected) in enumerate(run):
-            view = views[first + number]
-            # Parsing a header takes five times as long as comparing it with the expected one.
-            if not headers or headers[number] != expected:
-                part.read_alone(view)
-            checksums.append(part.checked_crc32(view))
-        return checksums
-
-    def read_alone(self, view: memoryview) -> None:
-        """Fill `view` with the value, after parsing the local header."""
-        if self.reader.columns.methods[self.index] == STORED:
-            _read_into(self.reader, [view], self.reader.data_offset(self.index))
-        else:
-            fill_from_blocks(self, view)
-
-    def checked_crc32(self, value: memoryview) -> int:
-        """Return the CRC-32 of the value that was read; raise an error if it is not that of the entry."""
-        checksum = crc32(value)
-        self.reader.check_crc32(self.index, checksum)
-        return checksum
-
-
-def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
-    """Yield the entries with `indices`; each value is read, decompressed and checked on access."""
-    for index in indices:
-        yield Entry(reader.columns.name(index), (ArchivedPart(reader, index),))
 
 
 class ArchiveSource:
@@ -129,11 +51,16 @@ class ArchiveSource:
 
     def __init__(self, reader: ArchiveReader, keys: ArchiveKeys | None = None) -> None:
         self.reader = reader
-        self._keys = ArchiveKeys.of_files(reader.columns) if keys is None else keys
+        if keys is not None:
+            self._keys = keys
         self._checked: set[int] = set()
         self._inflated: OrderedDict[int, _InflatedValue] = OrderedDict()
         self._lock = threading.Lock()
         self._long = LongDocuments()
+
+    @cached_property
+    def _keys(self) -> ArchiveKeys:
+        return ArchiveKeys.of_files(self.reader.columns)
 
     @property
     def name(self) -> str:
@@ -159,14 +86,14 @@ class ArchiveSource:
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
         """Return a `Part` that reads a value, or a span of the value."""
-        whole = _SourcePart(self.reader, self._row(key), self)
+        whole = ArchivedPart(self, self._row(key))
         if offset == 0 and length is None:
             return whole
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
         """Return a `Part` for each key, which reads the whole value or spans of the value."""
-        return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
+        return [ArchivedPart(self, row) for row in self._keys.find_all(keys)]
 
     def entry(self, key: str) -> Entry:
         """Return the value of a key as an entry.
@@ -174,7 +101,7 @@ class ArchiveSource:
         Reading raises `FormatError` if the value is a ZIP archive itself (``rfc9/not-embedded``): a check now would
         cost a read, or a round trip, for each entry.
         """
-        return Entry(key, (_UncheckedPart(self.reader, self._row(key), self, key),))
+        return Entry(key, (ArchivedPart(self, self._row(key), key),))
 
     def check_not_embedded(self, key: str, tail: bytes) -> None:
         """Check that a value that begins like an archive does not also end like an archive; see `check_no_archive`."""
@@ -211,58 +138,120 @@ class ArchiveSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _SourcePart(ArchivedPart):
-    """The value of an entry, of which spans can also be read."""
+class ArchivedPart:
+    """The value of an entry, decompressed if needed; reading verifies its CRC-32."""
 
     source: ArchiveSource
+    index: int
+    # Of a value that must not be a ZIP archive itself, which RFC-9 forbids (``rfc9/not-embedded``): reading checks it.
+    key: str | None = None
+
+    @property
+    def reader(self) -> ArchiveReader:
+        """The archive."""
+        return self.source.reader
+
+    @property
+    def length(self) -> int:
+        """The number of bytes after decompression."""
+        return int(self.reader.columns.uncompressed_sizes[self.index])
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the value in blocks; raise the same errors as `ArchiveReader.read`."""
+        blocks = self.reader.iter_blocks(self.index)
+        return blocks if self.key is None else self._iter_checked(self.key, blocks)
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
         """Return a span of the value, after verifying the CRC-32 of the whole value.
 
         A stored value of a remote archive is not verified.
         """
-        if isinstance(self.reader.source, FileSource) or self.reader.columns.methods[self.index] != STORED:
+        reader = self.reader
+        is_local = isinstance(reader.source, FileSource)
+        if is_local or reader.columns.methods[self.index] != STORED:
             self.source.check_value(self.index)
+        if self.key is not None and offset == 0 and is_local and reader.read(self.index, 0, 4) == LOCAL_SIGNATURE:
+            self.source.check_not_embedded(self.key, reader.read(self.index, max(0, self.length - END_SEARCH_LENGTH)))
         return _ArchivedSpan(self.source, self.index, offset, length)
 
+    def place(self) -> RemoteRange | None:
+        """Return the remote span of the entry with its local header; None for a local archive."""
+        reader, index = self.reader, self.index
+        if isinstance(reader.source, FileSource):
+            return None
+        header, limit = reader.columns.header(index), reader.end_of_room(index)
+        start = header.header_offset
+        stop = min(limit, start + header.compressed_size + _MOST_HEADER)  # bytes that belong to no entry may follow
 
-@dataclass(frozen=True, slots=True)
-class _UncheckedPart(_SourcePart):
-    """A value; reading it raises an error if it is a ZIP archive, which RFC-9 forbids (``rfc9/not-embedded``)."""
+        def take(offset: int, data: bytes) -> bytes:
+            try:
+                value = b"".join(iter_value(MemorySource(data, reader.source.name, offset), header, limit))
+            except FormatError:
+                if stop == limit:
+                    raise
+                value = b"".join(reader.iter_blocks(index))  # its local header is longer
+            self._check_not_embedded(value)
+            return value
 
-    key: str
+        return RemoteRange(reader.source, start, stop, partial(read_exactly, reader.source, what="an entry"), take)
 
-    def iter_blocks(self) -> Iterator[bytes]:
+    def read_into(self, *views: memoryview) -> None:
+        """Fill `views` with the value, a single one directly from the file if possible; see `entry.read_into`."""
+        if len(views) == 1:
+            self.read_run([(self,)], views, 0)
+        else:
+            fill_from_blocks(self, *views)
+
+    def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[int]:
+        """Read this value into ``views[first]``, and those of `values` that follow it in the file into the next views.
+
+        One call reads them all, if possible. Return the CRC-32 of each; ``values[first]`` consists of this part.
+        """
+        run = _find_run(self, values, first)
+        headers = _read_vectors(self.reader, run, views[first : first + len(run)])
+        checksums = []
+        for number, (part, expected) in enumerate(run):
+            view = views[first + number]
+            # Parsing a header takes five times as long as comparing it with the expected one.
+            if not headers or headers[number] != expected:
+                part.read_alone(view)
+            checksums.append(part.checked_crc32(view))
+        return checksums
+
+    def read_alone(self, view: memoryview) -> None:
+        """Fill `view` with the value, after parsing the local header."""
+        if self.reader.columns.methods[self.index] == STORED:
+            _read_into(self.reader, [view], self.reader.data_offset(self.index))
+        else:
+            fill_from_blocks(self, view)
+
+    def checked_crc32(self, value: memoryview) -> int:
+        """Return the CRC-32 of the value that was read; raise an error if it is not that of the entry."""
+        self._check_not_embedded(value)
+        checksum = crc32(value)
+        self.reader.check_crc32(self.index, checksum)
+        return checksum
+
+    def _iter_checked(self, key: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
         end, begins = b"", None
-        for block in _SourcePart.iter_blocks(self):
+        for block in blocks:
             begins = block.startswith(LOCAL_SIGNATURE) if begins is None else begins
             if begins:
                 end = (end + block)[-END_SEARCH_LENGTH:]
             yield block
         if begins:
-            self.source.check_not_embedded(self.key, end)
+            self.source.check_not_embedded(key, end)
 
-    def place(self) -> Place | None:
-        place = _SourcePart.place(self)
-        return None if place is None else place._replace(take=partial(self._take, place.take))
-
-    def span(self, offset: int, length: int) -> _ArchivedSpan:
-        reader, span = self.reader, _SourcePart.span(self, offset, length)
-        if offset == 0 and isinstance(reader.source, FileSource) and reader.read(self.index, 0, 4) == LOCAL_SIGNATURE:
-            self.source.check_not_embedded(self.key, reader.read(self.index, max(0, self.length - END_SEARCH_LENGTH)))
-        return span
-
-    def checked_crc32(self, value: memoryview) -> int:
-        self._checked(value)
-        return _SourcePart.checked_crc32(self, value)
-
-    def _take(self, take: Callable[[int, bytes], bytes], offset: int, data: bytes) -> bytes:
-        return bytes(self._checked(take(offset, data)))
-
-    def _checked(self, value: bytes | memoryview) -> bytes | memoryview:
-        if value[: len(LOCAL_SIGNATURE)] == LOCAL_SIGNATURE:
+    def _check_not_embedded(self, value: bytes | memoryview) -> None:
+        if self.key is not None and value[: len(LOCAL_SIGNATURE)] == LOCAL_SIGNATURE:
             self.source.check_not_embedded(self.key, bytes(value[-END_SEARCH_LENGTH:]))
-        return value
+
+
+def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
+    """Yield the entries with `indices`; each value is read, decompressed and checked on access."""
+    source = ArchiveSource(reader)
+    for index in indices:
+        yield Entry(reader.columns.name(index), (ArchivedPart(source, index),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +269,7 @@ class _ArchivedSpan:
     def span(self, offset: int, length: int) -> _ArchivedSpan:
         return _ArchivedSpan(self.source, self.index, self.offset + offset, length)
 
-    def place(self) -> Place | None:
+    def place(self) -> RemoteRange | None:
         reader, index = self.source.reader, self.index
         if isinstance(reader.source, FileSource) or reader.columns.methods[index] != STORED:
             return None
@@ -289,7 +278,9 @@ class _ArchivedSpan:
         def take(offset: int, data: bytes) -> bytes:
             return data[start - offset : start - offset + length]
 
-        return Place(reader.source, start, start + length, partial(read_exactly, reader.source, what="an entry"), take)
+        return RemoteRange(
+            reader.source, start, start + length, partial(read_exactly, reader.source, what="an entry"), take
+        )
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this span, and those that follow in `values`, in the order of the file; see `FileSpan.read_run`."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.opening import open_remote
-from ozx.archive.remote.urls import upload_hint
+from ozx.archive.remote.urls import split_url, upload_hint
 from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
-from ozx.errors import UsageError
+from ozx.errors import ResourceError, UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.marks import modified
 
 if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
@@ -43,28 +47,189 @@ class Place:
 
     path: str  # the archive or directory, or its URL
     node: str = ""  # the path of the node; the root's is empty
+    given: str = field(default="", compare=False, repr=False)  # the text that was parsed, if it was
+
+    @classmethod
+    def parse(cls, text: StrPath, *, windows: bool = os.name == "nt") -> Place:
+        """Return the file and the node that the location `text` names.
+
+        An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
+
+        * ``ozx:///FILE/NODE``: absolute, percent-encoded. The file part ends with the first component that is a file,
+          or that ends in .ozx or .zip and is no directory.
+        * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
+        * ``file:///FILE``, and any other URL unchanged.
+
+        Raise `UsageError` for an empty text, and for a node URI that is relative, names no archive, or has an invalid
+        node path.
+
+        Examples
+        --------
+        >>> Place.parse("ozx:///data/my%20cells.ozx/labels/cells")
+        Place(path='/data/my cells.ozx', node='labels/cells')
+        >>> Place.parse("https://example.org/cells.ozx|zip:labels/cells/")
+        Place(path='https://example.org/cells.ozx', node='labels/cells')
+        >>> Place.parse("cells.ozx")
+        Place(path='cells.ozx', node='')
+        """
+        name = given_path(text)
+        if not isinstance(text, str) or os.path.isfile(text) or os.path.isdir(text):
+            return cls(name, given=name)
+        if text.startswith(_SCHEME):
+            return _parse_ozx(text, windows=windows)
+        if _PIPE in text:
+            return _parse_pipeline(text, windows=windows)
+        return cls(_local_path(text, windows=windows), given=name)
+
+    @classmethod
+    def output(cls, text: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> Place:
+        """Return the place of an output; reject URLs, except ``s3://`` if `remote` is true.
+
+        ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two
+        slashes: ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
+
+        Examples
+        --------
+        >>> Place.output("a:b.ozx", windows=False)
+        Place(path='a:b.ozx', node='')
+        >>> Place.output("s3://bucket/cells.ozx")
+        Traceback (most recent call last):
+        ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL
+        """
+        name = given_path(text)
+        found = _OUTPUT_URL.match(name)
+        if found is None or not (found[2] or not os.path.isdir(found[1])):
+            fault = output_fault(name) if windows else None
+            if fault is not None:
+                raise UsageError(f"expected the name of an output; {fault}", path=name, hint="Choose another name.")
+            return cls(usable_path(name, windows=windows))
+        if remote and _WRITABLE.match(name):
+            return cls(name)
+        raise UsageError(
+            "expected a path on this computer; found a URL"
+            if not remote
+            else "expected a path on this computer or an s3:// URL; found a URL that ozx only reads",
+            path=printable_url(name.strip()),
+            hint=_local_hint(name.strip(), windows=windows),
+        )
+
+    @classmethod
+    def local(cls, text: StrPath) -> Place:
+        """Return the place of a local file or directory; reject URLs, and parse no nodes."""
+        place = cls(given_path(text))
+        if place.is_remote and not os.path.lexists(place.path):
+            raise UsageError(
+                "expected a file or directory on this computer; found a URL",
+                path=place.name,
+                hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels "
+                "(ozx info, validate, view, ozx.open, …) take URLs.",
+            )
+        return place
+
+    @classmethod
+    def file(cls, text: StrPath, wanted: str = "file") -> Place:
+        """Return the place of a whole file or directory; raise `UsageError` if `text` names a node in a file."""
+        place = cls.parse(text)
+        if place.node:
+            raise UsageError(f"expected a {wanted}; found the URI of a node in a file", path=cls(place.path).name)
+        return place
 
     @property
     def is_remote(self) -> bool:
         """Whether `path` is a URL."""
         return _URL.match(self.path) is not None
 
-    def open(self) -> FileSource | RemoteSource:
-        """Return the bytes of the file or object; neither is opened before the first read."""
-        return open_remote(self.path) if self.is_remote else FileSource(self.path)
+    @property
+    def name(self) -> str:
+        """The place as it was given, for messages: a URL has no query, which may contain a signature.
+
+        Examples
+        --------
+        >>> Place.parse("https://example.org/cells.ozx?signature=secret|zip:0/").name
+        'https://example.org/cells.ozx'
+        """
+        return _printable(self.given or self.path)
+
+    @property
+    def uri(self) -> str:
+        """The canonical location: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL.
+
+        Examples
+        --------
+        >>> Place("/data/my cells.ozx", "labels/cells").uri
+        'ozx:///data/my%20cells.ozx/labels/cells'
+        >>> Place("https://example.org/cells.ozx", "0").uri
+        'https://example.org/cells.ozx|zip:0/'
+        """
+        node = quote(self.node, safe="/", errors="surrogateescape")
+        if self.is_remote:
+            return f"{self.path}{_PIPE}{node}{'/' if node else ''}"
+        path = os.path.abspath(self.path).replace(os.sep, "/").removeprefix("/")
+        return f"{_SCHEME}/{quote(path, safe='/:', errors='surrogateescape')}{'/' if node else ''}{node}"
+
+    def kind(self) -> Literal["a URL", "a node", "a directory", "a file"]:
+        """Return what stands here, in the words of messages; what does not exist counts as a file."""
+        if self.is_remote:
+            return "a URL"
+        return "a node" if self.node else "a directory" if os.path.isdir(self.path) else "a file"
+
+    def open(self, options: Mapping[str, Any] | None = None) -> FileSource | RemoteSource:
+        """Return the bytes of the file or object; neither is opened before the first read.
+
+        `options`: settings of the object store, for a URL.
+        """
+        return open_remote(self.path, options) if self.is_remote else FileSource(self.path)
 
     def exists(self) -> bool:
-        """Return whether a file or object exists here; an object is looked for in its folder."""
+        """Return whether a file or object exists here; of an object, one request asks for its length."""
         if not self.is_remote:
             return os.path.exists(self.path)
-        from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (threads, which most runs do not need)
+        try:
+            with closing(self.open()) as source:
+                source.size()
+        except ResourceError as error:
+            if error.errno != errno.ENOENT:
+                raise
+            return False
+        return True
 
-        folder, _, name = self.path.rpartition("/")
-        return RemoteFolder(folder).find(name) is not None
+    def modified(self) -> int | None:
+        """Return the modification time in nanoseconds; None for a URL."""
+        return None if self.is_remote else modified(self.path)
 
-    def absolute(self) -> str:
-        """Return a URL unchanged, and a path as an absolute path, for an output that is complete later."""
-        return self.path if self.is_remote else absolute_path(self.path)
+    def read_small(self, limit: int | None = None) -> bytes:
+        """Return the whole content, or its first `limit` bytes."""
+        with closing(self.open()) as source:
+            return source.read_at(0, source.size() if limit is None else limit)
+
+    def beside(self, ending: str) -> Place:
+        """Return the place whose name has `ending` appended; the query of a URL, such as a signature, stays last."""
+        if not self.is_remote:
+            return Place(self.path + ending)
+        parts = split_url(self.path)
+        return Place(parts._replace(path=parts.path + ending).geturl())
+
+    def inside(self, name: str) -> Place:
+        """Return the place of a file of this name in the folder."""
+        is_url = self.is_remote
+        return Place(f"{self.path.rstrip('/')}/{quote(name, safe='/')}" if is_url else os.path.join(self.path, name))
+
+    def make_folder(self) -> None:
+        """Create the folder if it is missing; a URL needs none."""
+        if not self.is_remote:
+            os.makedirs(self.path, exist_ok=True)
+
+    def absolute(self) -> Place:
+        """Return a place whose path is absolute, because the program may change its directory; a URL is unchanged."""
+        return self if self.is_remote else replace(self, path=absolute_path(self.path))
+
+    def full_path(self) -> str:
+        """Return a URL unchanged, and a path as an absolute path without ``..``, for records and comparisons."""
+        return self.path if self.is_remote else os.path.abspath(self.path)
+
+    def local_name(self) -> str:
+        """Return the path, or the name that a copy of what stands at the URL would have in the working directory."""
+        return os.path.basename(unquote(_printable(self.path).rstrip("/"))) if self.is_remote else self.path
 
     def is_directory_url(self) -> bool:
         """Return whether `path` is the URL of a directory.
@@ -82,38 +247,6 @@ class Place:
 
         folder = RemoteFolder(self.path)
         return any(folder.find(key) is not None for key in (METADATA, *LEGACY_METADATA[:2]))
-
-
-def parse_location(text: StrPath, *, windows: bool = os.name == "nt") -> Place:
-    """Return the file and the node that the location `text` names.
-
-    An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
-
-    * ``ozx:///FILE/NODE``: absolute, percent-encoded. The file part ends with the first component that is a file, or
-      that ends in .ozx or .zip and is no directory.
-    * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
-    * ``file:///FILE``, and any other URL unchanged.
-
-    Raise `UsageError` for an empty text, and for a node URI that is relative, names no archive, or has an invalid node
-    path.
-
-    Examples
-    --------
-    >>> parse_location("ozx:///data/my%20cells.ozx/labels/cells")
-    Place(path='/data/my cells.ozx', node='labels/cells')
-    >>> parse_location("https://example.org/cells.ozx|zip:labels/cells/")
-    Place(path='https://example.org/cells.ozx', node='labels/cells')
-    >>> parse_location("cells.ozx")
-    Place(path='cells.ozx', node='')
-    """
-    name = given_path(text)
-    if not isinstance(text, str) or os.path.isfile(text) or os.path.isdir(text):
-        return Place(name)
-    if text.startswith(_SCHEME):
-        return _parse_ozx(text, windows=windows)
-    if _PIPE in text:
-        return _parse_pipeline(text, windows=windows)
-    return Place(_local_path(text, windows=windows))
 
 
 def given_path(path: StrPath) -> str:
@@ -147,38 +280,6 @@ def check_is_list(sources: object, function: str) -> None:
         )
 
 
-def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:
-    """Return the path of an output; reject URLs, except ``s3://`` if `remote` is true.
-
-    ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
-    ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
-
-    Examples
-    --------
-    >>> given_output("a:b.ozx", windows=False)
-    'a:b.ozx'
-    >>> given_output("s3://bucket/cells.ozx")
-    Traceback (most recent call last):
-    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL
-    """
-    name = given_path(path)
-    found = _OUTPUT_URL.match(name)
-    if found is None or not (found[2] or not os.path.isdir(found[1])):
-        fault = output_fault(name) if windows else None
-        if fault is not None:
-            raise UsageError(f"expected the name of an output; {fault}", path=name, hint="Choose another name.")
-        return usable_path(name, windows=windows)
-    if remote and _WRITABLE.match(name):
-        return name
-    raise UsageError(
-        "expected a path on this computer; found a URL"
-        if not remote
-        else "expected a path on this computer or an s3:// URL; found a URL that ozx only reads",
-        path=printable_url(name.strip()),
-        hint=_local_hint(name.strip(), windows=windows),
-    )
-
-
 def _local_hint(url: str, *, windows: bool) -> str:
     """Return a hint for an output that is a URL: the local path to give instead, or other advice."""
     if url.lower().startswith(("file://", _SCHEME)):
@@ -193,48 +294,7 @@ def _local_hint(url: str, *, windows: bool) -> str:
     return upload_hint(url)
 
 
-def given_source(path: StrPath) -> str:
-    """Return the path of a local file or directory as a string; reject URLs.
-
-    This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``.
-    """
-    name = given_path(path)
-    if _URL.match(name) is not None and not os.path.lexists(name):
-        raise UsageError(
-            "expected a file or directory on this computer; found a URL",
-            path=printable_url(name),
-            hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels (ozx "
-            "info, validate, view, ozx.open, …) take URLs.",
-        )
-    return name
-
-
-def format_location(location: Place) -> str:
-    """Return the canonical location of a node: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL.
-
-    Examples
-    --------
-    >>> format_location(Place("/data/my cells.ozx", "labels/cells"))
-    'ozx:///data/my%20cells.ozx/labels/cells'
-    >>> format_location(Place("https://example.org/cells.ozx", "0"))
-    'https://example.org/cells.ozx|zip:0/'
-    """
-    node = quote(location.node, safe="/", errors="surrogateescape")
-    if location.is_remote:
-        return f"{location.path}{_PIPE}{node}{'/' if node else ''}"
-    path = os.path.abspath(location.path).replace(os.sep, "/").removeprefix("/")
-    return f"{_SCHEME}/{quote(path, safe='/:', errors='surrogateescape')}{'/' if node else ''}{node}"
-
-
-def printable_location(text: StrPath) -> str:
-    """Return a location for messages: a URL without its query, which may contain a signature.
-
-    Examples
-    --------
-    >>> printable_location("https://example.org/cells.ozx?signature=secret|zip:0/")
-    'https://example.org/cells.ozx'
-    """
-    name = os.fsdecode(text)
+def _printable(name: str) -> str:
     is_url = _URL.match(name) is not None and not name.startswith(_SCHEME)
     return printable_url(name) if is_url else name
 
@@ -254,7 +314,7 @@ def _parse_ozx(text: str, *, windows: bool) -> Place:
         path = whole[:end]
         if os.path.isfile(path) or (path.lower().endswith(_ENDINGS) and not os.path.isdir(path)):
             node = _checked_node(text, whole[end:].removeprefix("/"))
-            return Place(path.replace("/", "\\") if windows else path, node)
+            return Place(path.replace("/", "\\") if windows else path, node, text)
     if os.path.isdir(whole):
         raise _refused(
             text,
@@ -279,7 +339,7 @@ def _parse_pipeline(text: str, *, windows: bool) -> Place:
         raise _refused(
             text, f"expected an archive before {_PIPE}; found a directory", "Give the node's sub-directory instead."
         )
-    return Place(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")))
+    return Place(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")), text)
 
 
 def _local_path(text: str, *, windows: bool) -> str:
@@ -310,4 +370,4 @@ def _checked_node(text: str, node: str) -> str:
 
 
 def _refused(text: str, message: str, hint: str = _HINT) -> UsageError:
-    return UsageError(message, path=printable_location(text), hint=hint)
+    return UsageError(message, path=_printable(text), hint=hint)

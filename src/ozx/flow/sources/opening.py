@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 
+from ozx.archive.byte_source import FileSource
 from ozx.errors import UsageError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
-from ozx.flow.sources.location import parse_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.keys import node_of
 
 
-def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
+def open_view(place: Place) -> ArchiveView | DirectoryView:
     """Return a view of a directory, of an archive, or of a node in an archive; see `ozx.flow.sources.browsing`."""
-    location = parse_location(text)
-    if os.path.isdir(location.path):
-        return DirectoryView(location.path)
-    if location.is_directory_url():
+    if os.path.isdir(place.path):
+        return DirectoryView(place.path)
+    if place.is_directory_url():
         from ozx.flow.sources.remote_directory import RemoteDirectoryView  # noqa: PLC0415 (few directories are remote)
 
-        return RemoteDirectoryView(location.path)
+        return RemoteDirectoryView(place.path)
+    source = place.open()
     # A remote request costs more time than the transfer of its bytes.
-    view = ArchiveView(location.open(), location.node, ahead=1 << 20 if location.is_remote else 1 << 17)
-    if location.node:
+    view = ArchiveView(source, place.node, ahead=1 << 17 if isinstance(source, FileSource) else 1 << 20)
+    if place.node:
         _check_node(view)
     return view
 

@@ -13,7 +13,7 @@ from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.object_store import md5_of
 from ozx.archive.remote.transport import Mark
 from ozx.flow.entry import Entry, Part, check_no_archive
-from ozx.flow.read_ahead import Place
+from ozx.flow.read_ahead import RemoteRange
 from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
@@ -104,7 +104,7 @@ class ObjectPart:
         """Whether the part is a whole object of several blocks with an MD5; `RemoteFolder` compares a single block."""
         return self.length == self.mark.size > REQUEST and self.folder.etags.covers(self.mark.identity)
 
-    def place(self) -> Place:
+    def place(self) -> RemoteRange:
         """Return the byte range of this part in its object, with functions to request and check the bytes."""
 
         def read(offset: int, length: int) -> bytes:
@@ -119,7 +119,7 @@ class ObjectPart:
             return data
 
         is_of_object_store = self.folder.can_list
-        return Place(self, self.offset, self.offset + self.length, read, take, is_of_object_store)
+        return RemoteRange(self, self.offset, self.offset + self.length, read, take, is_of_object_store)
 
     def span(self, offset: int, length: int) -> ObjectPart:
         """Return the range of `length` bytes from `offset` in this span."""

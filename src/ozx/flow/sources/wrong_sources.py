@@ -33,20 +33,20 @@ def check_is_directory(root: str) -> None:
     raise UsageError(f"expected an OME-Zarr directory to pack; it is {found}", path=root, hint=hint)
 
 
-def check_is_tiff_file(path: str) -> None:
+def check_is_image_file(path: str) -> None:
     """Check that the source of ``ozx import`` is a regular file."""
     status = os.stat(path)
     if stat.S_ISREG(status.st_mode):
         return
     if not stat.S_ISDIR(status.st_mode):
-        raise UsageError("expected a TIFF file; it is a device, pipe or socket", path=path)
+        raise UsageError("expected an image file; it is a device, pipe or socket", path=path)
     tiffs = [name for name in _names_in(path) if name.lower().endswith((".tif", ".tiff"))]
     described = describe_names(tiffs, path, is_folder=True)  # even if .ozx files made of them are there, too
     if described is None:
         found, hint = describe_folder(path) or _describe_sub_folders(path) or ("a directory", None)
     else:
         found, hint = f"a directory of {described[0]}", described[1]
-    raise UsageError(f"expected a TIFF file; it is {found}", path=path, hint=hint)
+    raise UsageError(f"expected an image file; it is {found}", path=path, hint=hint)
 
 
 def not_a_tiff_file(path: str, reason: str) -> FormatError:

@@ -10,28 +10,23 @@ from typing import Any, NamedTuple
 _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
 
 
-class JsonChange(NamedTuple):
-    """One changed value: its JSON pointer (RFC 6901), and its old and new value; None for a missing value."""
+def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the innermost changed values: JSON pointer (RFC 6901), old and new value; None for a missing value.
 
-    pointer: str
-    old: Any
-    new: Any
-
-
-def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
-    """Yield the innermost changed values. Arrays are compared element by element only if their lengths are equal."""
+    Arrays are compared element by element only if their lengths are equal.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             place = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
             if key in old and key in new:
                 yield from iter_changes(old[key], new[key], place)
             else:
-                yield JsonChange(place, old.get(key), new.get(key))
+                yield place, old.get(key), new.get(key)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, pair in enumerate(zip(old, new, strict=True)):
             yield from iter_changes(*pair, f"{pointer}/{index}")
     elif old is not new and (type(old) is not type(new) or old != new):
-        yield JsonChange(pointer, old, new)
+        yield pointer, old, new
 
 
 class JsonStyles:

@@ -11,7 +11,7 @@ from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome.transformations import (
     LEVEL_KINDS,
-    Placement,
+    Scaling,
     exact,
     intrinsic_system,
     parse_transformations,
@@ -124,7 +124,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
     return {**level, "coordinateTransformations": made}
 
 
-def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
+def _exact_product(own: Scaling, after: Scaling) -> tuple[list[float], list[float]]:
     """Return scale and translation of two transformations in sequence, exact in decimal digits."""
     scales = [exact(a) * exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)

@@ -177,7 +177,7 @@ _System = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Placement:
     """The position of an image in a coordinate system, as an affine matrix."""
 
     system: str | None = None  # name of the coordinate system, or None if the image stays in that of its levels
@@ -185,7 +185,7 @@ class Place:
     unapplied: tuple[str, ...] = ()  # one phrase for each transformation that cannot be applied
 
 
-def place_image(multiscale: Multiscale) -> Place:
+def place_image(multiscale: Multiscale) -> Placement:
     """Return where an image is in another coordinate system, if an affine matrix maps its levels to that system.
 
     If matrices map the levels to several other systems, the first of these systems counts, in the order of the image's
@@ -200,11 +200,11 @@ def place_image(multiscale: Multiscale) -> Place:
                 continue
             matrix = graph.lead(start, ("", str(end.name)))
             if matrix is not None:
-                return Place(end.name, matrix, tuple(graph.unapplied))
-    return Place(unapplied=tuple(graph.unapplied))
+                return Placement(end.name, matrix, tuple(graph.unapplied))
+    return Placement(unapplied=tuple(graph.unapplied))
 
 
-def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Place]:
+def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Placement]:
     """Return the position of each image of a scene, by image path.
 
     All positions are in the scene's first coordinate system, or else in the system of the first image.
@@ -222,7 +222,7 @@ def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Pla
     places = {}
     for path, multiscale in images.items():
         matrix = None if goal is None else graph.lead((path, multiscale.system or ""), goal)
-        places[path] = Place(None if goal is None or matrix is None else goal[1], matrix, tuple(graph.unapplied))
+        places[path] = Placement(None if goal is None or matrix is None else goal[1], matrix, tuple(graph.unapplied))
     return places
 
 

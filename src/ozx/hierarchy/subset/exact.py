@@ -15,7 +15,7 @@ from typing import Any
 
 from ozx.hierarchy.ome.downscaling import COARSEST, METHODS
 from ozx.hierarchy.ome.model import Dataset, Multiscale
-from ozx.hierarchy.ome.transformations import Placement, exact
+from ozx.hierarchy.ome.transformations import Scaling, exact
 from ozx.hierarchy.subset.levels import AxisGrid, AxisPlace, Box, ComputedLevel, Interval, LevelCrops, grids_of
 from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
 
@@ -117,7 +117,7 @@ def choose_method(declared: Any, *, is_label: bool) -> str:
     return declared if declared in METHODS and not (is_label and declared == "mean") else usual
 
 
-def place_computed(first: Placement, old: Placement, level: Placement, factors: Lengths, method: str) -> Placement:
+def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Lengths, method: str) -> Scaling:
     """Return scale and translation of a computed level.
 
     `first` is the cropped first level, of which `old` is the whole, and `level` is the level in the source. Scale and
@@ -132,4 +132,4 @@ def place_computed(first: Placement, old: Placement, level: Placement, factors: 
             scale, offset = size * factor, size * Fraction(factor - 1, 2) if is_centred else Fraction(0)
         scales.append(float(scale))
         translations.append(float(exact(first.translation[axis]) + offset))
-    return Placement(tuple(scales), tuple(translations))
+    return Scaling(tuple(scales), tuple(translations))

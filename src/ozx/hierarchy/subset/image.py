@@ -11,7 +11,7 @@ from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, copy_json
 from ozx.hierarchy.ome.downscaling import describe_downscaling
 from ozx.hierarchy.ome.model import Dataset, Multiscale
-from ozx.hierarchy.ome.transformations import Placement, exact, parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import Scaling, exact, parse_transformations, with_axes, with_systems
 from ozx.hierarchy.subset.exact import place_computed
 from ozx.hierarchy.subset.levels import SMALL, Box, Interval, LevelCrops
 from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
@@ -73,13 +73,13 @@ def crop_image_document(
     return new, _crop_omero(ome["omero"], names, old, own, box)
 
 
-def _place(dataset: Document, dimensions: int, where: str) -> Placement:
+def _place(dataset: Document, dimensions: int, where: str) -> Scaling:
     """Return scale and translation of a level by its own transformations, without those of the whole multiscale."""
     steps = as_list(dataset.get("coordinateTransformations"))
     return parse_transformations(steps, dimensions) or _refuse(steps, dimensions, f"{where}, level {dataset['path']!r}")
 
 
-def _replace(dataset: Document, place: Placement, *, has_translation: bool) -> None:
+def _replace(dataset: Document, place: Scaling, *, has_translation: bool) -> None:
     """Give a level a scale, and a translation if it needs one or the first level has one.
 
     Readers infer the form of all levels from the first.

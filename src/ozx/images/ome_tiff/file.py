@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import UnsupportedError
 from ozx.extras import needed
 from ozx.hierarchy.ome.units import in_micrometers
 from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
@@ -32,28 +30,7 @@ _TILE = 512
 _COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
 _NUMBERS = {3: "<u2", 4: "<u4", 16: "<u8"}  # types of numbers: SHORT, LONG (TIFF 6.0), LONG8 (BigTIFF)
 _REDUCED = 1  # TIFF 6.0, "NewSubfileType": a reduced-resolution version of another image
-# Place and length of each tile take 16 bytes of memory until the end.
-_MOST_TILES = 1 << 26
 _CENTIMETER = 3  # TIFF 6.0, "ResolutionUnit"
-
-
-@dataclass
-class TileTable:
-    """File offsets and sizes of the tiles of one level, with one row per plane."""
-
-    offsets: NDArray[np.uint64]
-    counts: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, mosaic: Mosaic) -> TileTable:
-        """Return an empty table for one level."""
-        shape = (mosaic.plane_count, mosaic.tiles_per_plane)
-        if shape[0] * shape[1] > _MOST_TILES:
-            raise UnsupportedError(
-                f"expected an image of at most {_MOST_TILES:,} tiles in TIFF; it would have {shape[0] * shape[1]:,}",
-                hint="Export some of its levels (--levels), or a part of it (ozx extract --region).",
-            )
-        return cls(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64))
 
 
 def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
@@ -75,15 +52,15 @@ class OmeTiff:
     def __init__(self, file: BinaryIO, *, is_big: bool) -> None:
         self._file = file
         self._writer = TiffWriter(file, bigtiff=is_big, byteorder="<", ome=False)
-        self._images: list[tuple[ExportedImage, list[TileTable], bool]] = []
+        self._images: list[tuple[ExportedImage, list[Mosaic], bool]] = []
         self._end = 0
 
-    def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TiledLevel]:
-        """Write the directories of an image; return its levels, each with a table that `append` fills.
+    def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[Mosaic]:
+        """Write the directories of an image; return the tiles of its levels, whose places `append` fills in.
 
         `description` is the OME-XML for the first image, and None for all other images.
         """
-        tables = []
+        mosaics = [Mosaic(level, encoding) for level in image.levels]
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
             "tile": encoding.tile,
@@ -95,11 +72,9 @@ class OmeTiff:
             "software": False,
             "contiguous": False,
         }
-        for number, level in enumerate(image.levels):
-            mosaic = Mosaic(level.shape, encoding.tile)
-            tables.append(TileTable.of(mosaic))
-            empty = (b"" for _ in range(image.page_count * mosaic.tiles_per_plane))
-            shape = (image.page_count, *level.shape[3:])
+        for number, mosaic in enumerate(mosaics):
+            empty = (b"" for _ in range(image.page_count * mosaic.places[0].shape[1]))
+            shape = (image.page_count, *mosaic.shape[3:])
             if number:
                 self._writer.write(empty, shape=shape, subfiletype=_REDUCED, **options)
             else:
@@ -111,20 +86,21 @@ class OmeTiff:
                     **_resolution(image),
                     **options,
                 )
-        self._images.append((image, tables, encoding.compression == "none"))
-        return [TiledLevel(level, encoding, table) for level, table in zip(image.levels, tables, strict=True)]
+        self._images.append((image, mosaics, encoding.compression == "none"))
+        return mosaics
 
     def finish_directories(self) -> None:
         """Mark the directories as complete; after this call only tiles can be written."""
         self._writer.close()
         self._end = -(-self._file.seek(0, 2) // 16) * 16
 
-    def append(self, table: TileTable, tiles: Sequence[tuple[TileId, bytes | memoryview]]) -> None:
+    def append(self, mosaic: Mosaic, tiles: Sequence[tuple[TileId, bytes | memoryview]]) -> None:
         """Write tiles of one level at the end of the file."""
         self._file.seek(self._end)
         self._file.writelines(data for _, data in tiles)
+        offsets, counts = mosaic.places
         for place, data in tiles:
-            table.offsets[place], table.counts[place] = self._end, len(data)
+            offsets[place], counts[place] = self._end, len(data)
             self._end += len(data)
 
     def close(self) -> None:
@@ -141,14 +117,14 @@ class OmeTiff:
     def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield, for each tag to complete, the file offset of the tag's values, and the values to write."""
         pages = iter(tiff.pages)
-        for image, tables, is_raw in self._images:
+        for image, mosaics, is_raw in self._images:
             for plane in np.ndindex(image.shape[:3]):
                 page = next(pages)
                 found = [page, *(page.pages or ())]
-                for level, table, one in zip(image.levels, tables, found, strict=True):
-                    row = _plane_of(level, plane, image.shape[2])
-                    yield _table_place(one, _OFFSETS, table.offsets[row])
-                    yield _table_place(one, _COUNTS, table.counts[row])
+                for mosaic, one in zip(mosaics, found, strict=True):
+                    row = _plane_of(mosaic.level, plane, image.shape[2])
+                    for code, numbers in zip((_OFFSETS, _COUNTS), mosaic.places, strict=True):
+                        yield _table_place(one, code, numbers[row])
                     if is_raw:
                         yield _table_place(one, _COMPRESSION, np.ones(1, np.uint64))
 
@@ -158,7 +134,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
-            mosaic = Mosaic(level.shape, encoding.tile)
+            mosaic = Mosaic(level, encoding)
             size += mosaic.plane_count * mosaic.tiles_per_plane * encoding.size(image.dtype)
             size += image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
     return size > LARGEST_CLASSIC
@@ -194,52 +170,42 @@ _LATER = 4
 Encoded = list[tuple[TileId, bytes | memoryview]]
 
 
-@dataclass(frozen=True)
-class TiledLevel:
-    """A level to write: its pixels, and the table of its tiles."""
-
-    level: ExportedLevel
-    encoding: TileEncoding
-    table: TileTable
-
-
-def write_tiles(tiff: OmeTiff, works: Sequence[TiledLevel], *, jobs: int, progress: Progress) -> None:
+def write_tiles(tiff: OmeTiff, mosaics: Sequence[Mosaic], *, jobs: int, progress: Progress) -> None:
     """Write all tiles of the given levels; each chunk is read once."""
-    late: deque[tuple[int, TileTable, Future[Encoded]]] = deque()
+    late: deque[tuple[int, Mosaic, Future[Encoded]]] = deque()
     with working(jobs) as workers:
-        made = in_order(_submitted(workers.executor, works), 2 * jobs + 1)
-        for number, ((work, mosaic), (tiles, pieces, size)) in enumerate(made):
+        made = in_order(_submitted(workers.executor, mosaics), 2 * jobs + 1)
+        for number, (mosaic, (tiles, pieces, size)) in enumerate(made):
             if tiles:
-                tiff.append(work.table, tiles)
+                tiff.append(mosaic, tiles)
             whole = [(piece.tile, pixels) for piece in pieces if (pixels := mosaic.add(piece)) is not None]
             if whole:
-                late.append((number + _LATER, work.table, workers.executor.submit(_encode, work.encoding, whole)))
+                late.append((number + _LATER, mosaic, workers.executor.submit(_encode, mosaic.encoding, whole)))
             while late and late[0][0] <= number:
-                _, table, encoded = late.popleft()
-                tiff.append(table, encoded.result())
+                _, of_tiles, encoded = late.popleft()
+                tiff.append(of_tiles, encoded.result())
             progress.advance(size)
-        for _, table, encoded in late:
-            tiff.append(table, encoded.result())
+        for _, of_tiles, encoded in late:
+            tiff.append(of_tiles, encoded.result())
 
 
 def _submitted(
-    executor: Executor, works: Sequence[TiledLevel]
-) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[TilePiece], int]]]]:
-    for work in works:
-        mosaic = Mosaic(work.level.shape, work.encoding.tile)
-        wanted = BLOCK_BYTES // work.level.dtype.itemsize
-        for region in plan_blocks(work.level.shape, work.level.read_alignment, wanted):
-            yield (work, mosaic), executor.submit(_make, work, mosaic, region)
+    executor: Executor, mosaics: Sequence[Mosaic]
+) -> Iterator[tuple[Mosaic, Future[tuple[Encoded, list[TilePiece], int]]]]:
+    for mosaic in mosaics:
+        wanted = BLOCK_BYTES // mosaic.level.dtype.itemsize
+        for region in plan_blocks(mosaic.shape, mosaic.level.read_alignment, wanted):
+            yield mosaic, executor.submit(_make, mosaic, region)
 
 
-def _make(work: TiledLevel, mosaic: Mosaic, region: Region) -> tuple[Encoded, list[TilePiece], int]:
+def _make(mosaic: Mosaic, region: Region) -> tuple[Encoded, list[TilePiece], int]:
     """Return the encoded complete tiles of a block, the pieces of other tiles, and the size of the block in bytes."""
-    block = work.level.read(region)
+    block = mosaic.level.read(region)
     tiles: Encoded = []
     pieces: list[TilePiece] = []
     for piece in cut_block(mosaic, region, block):
         if mosaic.is_whole(piece):
-            tiles.append((piece.tile, work.encoding.encode(piece.pixels)))
+            tiles.append((piece.tile, mosaic.encoding.encode(piece.pixels)))
         else:
             pieces.append(piece)
     return tiles, pieces, block.nbytes

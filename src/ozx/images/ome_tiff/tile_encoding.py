@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import UsageError
+from ozx.errors import UnsupportedError, UsageError
+
+if TYPE_CHECKING:
+    from ozx.images.exported_image import ExportedLevel, Lengths, Region  # loads zarr, half a second
 
 # Division of stored blocks of pixels into the tiles of a TIFF file.
 #
 # Every block is read once. A tile that lies in several blocks waits until it is complete. No tile waits if chunks and
 # tiles fit together, as powers of two do; else about one row of tiles waits.
 
-Lengths = tuple[int, ...]
-Region = tuple[slice, ...]
 #: The number of a plane (of t, c, z, the last one fastest) and of a tile in it, row by row.
 TileId = tuple[int, int]
+# Place and length of each tile take 16 bytes of memory until the end.
+_MOST_TILES = 1 << 26
 
 
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
@@ -51,11 +55,32 @@ class TilePiece:
 
 @dataclass
 class Mosaic:
-    """The tiles of one level, each assembled from pieces."""
+    """The tiles of one level, each assembled from pieces, and their places in the file."""
 
-    shape: Lengths  # lengths of t, c, z, y, x
-    tile: tuple[int, int]  # height and width of a tile
+    level: ExportedLevel
+    encoding: TileEncoding
     _waiting: dict[TileId, tuple[NDArray[Any], int]] = field(default_factory=dict)
+
+    @cached_property
+    def shape(self) -> Lengths:
+        """Lengths of t, c, z, y, x."""
+        return self.level.shape
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Height and width of a tile."""
+        return self.encoding.tile
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """File offsets and sizes of the tiles, with one row per plane."""
+        shape = (self.plane_count, self.tiles_per_plane)
+        if shape[0] * shape[1] > _MOST_TILES:
+            raise UnsupportedError(
+                f"expected an image of at most {_MOST_TILES:,} tiles in TIFF; it would have {shape[0] * shape[1]:,}",
+                hint="Export some of its levels (--levels), or a part of it (ozx extract --region).",
+            )
+        return np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
 
     @property
     def across(self) -> int:

@@ -201,7 +201,21 @@ def _parse_image(element: Element) -> ImageDescription:
         sizes=sizes,
         channels=tuple(channels),
         has_planes=pixels.find("TiffData") is not None,
+        origin=_parse_origin(pixels),
     )
+
+
+def _parse_origin(pixels: Element) -> dict[str, PixelSize]:
+    """Return the place of the first plane on the stage, as far as it has a unit of length."""
+    plane = pixels.find("Plane")
+    origin = {}
+    for axis in "zyx" if plane is not None else "":
+        value = _parse(float, plane.get(f"Position{axis.upper()}"))  # type: ignore[union-attr]
+        # OME-XML 2016-06, "PositionX": without a unit, it is in the frame of the stage, whose unit is unknown.
+        unit = plane.get(f"Position{axis.upper()}Unit")  # type: ignore[union-attr]
+        if value is not None and unit is not None and (place := convert_length(value, unit)).unit is not None:
+            origin[axis] = place
+    return origin
 
 
 def _parse_channel(element: Element, pixel_type: str) -> list[ShownChannel]:

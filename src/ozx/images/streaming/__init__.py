@@ -14,6 +14,6 @@
 ``stream_images``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
     metadata in their final places.
-``chunk_store``, ``recovered_chunks``
+``open_chunks``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; the recovery of shards from that file.
 """

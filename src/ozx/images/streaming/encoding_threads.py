@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.flow.entry import Entry
-from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_records import Record
 from ozx.images.streaming.frames import FrameRing
+from ozx.images.streaming.open_chunks import OpenChunks
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.store.live.index import IndexWriter
@@ -165,7 +165,7 @@ class EncodingThreads:
         file: StreamFile,
         images: Sequence[StreamedImage],
         ring: FrameRing,
-        store: ChunkStore,
+        store: OpenChunks,
         count: int | None = None,
     ) -> None:
         self._file, self._images, self._ring, self._store = file, images, ring, store

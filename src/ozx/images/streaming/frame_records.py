@@ -30,7 +30,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.shard_choice import CodecChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document, with_checksum
-from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
+from ozx.images.streaming.open_chunks import KeptChunk, OpenChunks
 from ozx.images.streaming.stream_images import ENDLESS
 from ozx.images.writing.array_layout import array_document
 from ozx.images.writing.documents import group_document
@@ -61,7 +61,7 @@ class FrameRecords:
         axes: Sequence[str],
         order: Sequence[str],
         lengths: Sequence[int | None],
-        store: ChunkStore,
+        store: OpenChunks,
     ) -> None:
         self._path, self._axes, self._store = join_path(path, GROUP), tuple(axes), store
         self._growing = self._axes.index(order[0]) if order else None

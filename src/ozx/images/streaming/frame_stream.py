@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from types import TracebackType
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ozx.errors import PartialFileWarning, UsageError, resource_errors
-from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads, ReceivedFrame
 from ozx.images.streaming.frames import FrameRing, whole_number
-from ozx.images.streaming.stream_file import StreamFile, StreamUpload
+from ozx.images.streaming.open_chunks import OpenChunks
+from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
 from ozx.quoting import quote
@@ -212,11 +212,11 @@ class FrameStream:
         file: StreamFile,
         images: dict[str, StreamedImage],
         ring: FrameRing,
-        store: ChunkStore,
+        store: OpenChunks,
         *,
         threads: int | None = None,
         sync_every: int | None = None,
-        upload: StreamUpload | None = None,
+        upload: Callable[[str], str] | None = None,
     ) -> None:
         self.path = file.target
         self._result: StreamResult | None = None
@@ -449,8 +449,7 @@ class FrameStream:
             raise
         self._threads.stop()
         if self._upload is not None:
-            self._upload.send(self._file.place)
-            self._result = replace(self._result, uploaded=self._upload.name)
+            self._result = replace(self._result, uploaded=self._upload(self._file.place))
         return self._result
 
     def abort(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from ozx.archive.byte_source import FileSource
-from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.scan import scan_archive
+from ozx.archive.recovery.values import FoundEntry
 from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import found_part

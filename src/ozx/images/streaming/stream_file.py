@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ozx.archive.crc32 import crc32
@@ -31,7 +31,7 @@ from ozx.atomic.temporary import name_beside
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.output import upload_file
-from ozx.images.streaming.chunk_store import put_aside
+from ozx.images.streaming.open_chunks import put_aside
 from ozx.images.writing.shard_assembly import checked_size
 from ozx.quoting import quote
 from ozx.store.finishing import Unfinished, finish
@@ -64,10 +64,10 @@ class StreamFile:
             self.index = IndexWriter(self.partial_path, place, self._growing.partial.descriptor)
         if self._growing.partial.left_behind is not None:
             warnings.warn(left_behind_warning(target, self._growing.partial.left_behind), stacklevel=2)
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _Drafts] = {}
         offset = _length(groups)
         for path, documents in images.items():
-            self._places[path] = _Place(offset, {key: len(document) for key, document in documents.items()})
+            self._places[path] = _Drafts(offset, {key: len(document) for key, document in documents.items()})
             offset += 2 * _length(documents)
         self._length = offset + _ROOM_FOR_LATE
         self._late_room = Space(offset, self._length)
@@ -220,7 +220,7 @@ class StreamFile:
             yield
 
 
-class _Place:
+class _Drafts:
     """The two areas at the start of the file for the preliminary metadata documents (drafts) of one image.
 
     New drafts go into the area that does not contain the last complete drafts.
@@ -255,21 +255,23 @@ def _entries(documents: Documents) -> bytes:
 # The upload of a finished stream to an object store.
 
 
-class StreamUpload:
-    """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created."""
+def stream_upload(url: str, *, force: bool) -> Callable[[str], str]:
+    """Return a function that uploads a finished file, which stays, and returns the printable URL.
 
-    def __init__(self, url: str, *, force: bool) -> None:
-        check_object_url(url)
-        self.name = printable_url(url)
-        self._url, self._force, self._options = url, force, current_options()
-        if not force:
-            check_absent(url, self._options)
+    It uses the `ozx.storage_options` that are in effect now.
+    """
+    check_object_url(url)
+    name, options = printable_url(url), current_options()
+    if not force:
+        check_absent(url, options)
 
-    def send(self, path: str) -> None:
-        """Upload the finished file; the local file stays."""
+    def upload(path: str) -> str:
         try:
-            upload_file(path, self._url, force=self._force, options=self._options)
+            upload_file(path, url, force=force, options=options)
         except OzxError as error:
-            command = f"ozx repack {quote(path)} {quote(self.name)}"
+            command = f"ozx repack {quote(path)} {quote(name)}"
             error.hint = f"{error.hint or ''} {path} is complete; to upload it: {command}".strip()
             raise
+        return name
+
+    return upload

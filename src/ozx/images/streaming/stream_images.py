@@ -17,7 +17,6 @@ from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import Document, dump_document
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import ShownChannel, Window
-from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.model import row_name
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -31,7 +30,7 @@ from ozx.images.writing.array_image import (
     sizes_by_axis,
     units_by_axis,
 )
-from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, describe_image, group_document
+from ozx.images.writing.documents import HierarchyDocuments
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, plate_of, series_of
 
 # Chunks and shards are chosen as if each unknown length were this one.
@@ -91,7 +90,7 @@ class FramePlan:
     @property
     def frame_bytes(self) -> int:
         """The size of a frame in bytes."""
-        source = self.image.levels[0].source
+        source = self.image.sources[0]
         return math.prod(source.shape[-2:]) * source.dtype.itemsize
 
 
@@ -243,13 +242,13 @@ class StreamDocuments:
     """The ``zarr.json`` of all groups and arrays, for any length of each image along its growing axis."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: Mapping[str, int | None]) -> None:
-        self._version, self._growing = hierarchy.version, dict(growing)
+        self._growing = dict(growing)
         self._planned = HierarchyDocuments(hierarchy, layout)
         if layout.shards.kind in ("auto", "keep"):
             for path in self._planned.images:
                 self._align_shards(path)
 
-    def image(self, path: str, length: int | None = None) -> PlannedImage:
+    def image(self, path: str, length: int | None = None) -> NewImage:
         """Return an image with its levels; `length` is the length along the growing axis."""
         planned, growing = self._planned.images[path], self._growing[path]
         if length is None or growing is None:
@@ -271,44 +270,40 @@ class StreamDocuments:
         scale: Sequence[float] | Mapping[str, float] | None,
         unit: str | Mapping[str, str] | None,
         name: str | None,
-    ) -> PlannedImage:
+    ) -> NewImage:
         """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
 
         `order`: the names of the axes in the order of acquisition, which is that of `scale`.
         """
-        planned = self._planned.images[path]
-        image, full = planned.image, planned.image.levels[0]
+        image = self._planned.images[path]
+        full, source = image.levels[0], image.sources[0]
         names = [str(axis.name) for axis in image.axes]
         sizes = dict(zip(names, full.scale, strict=True)) | sizes_by_axis(scale, tuple(order))
         units = {axis: one.unit for axis, one in zip(names, image.axes, strict=True) if one.unit is not None}
         units |= units_by_axis(unit, tuple(names))
-        blank = blank_array(full.source.shape, full.source.dtype)
-        axes, (level,) = described = describe_array(blank, names, sizes, units)
+        blank = blank_array(source.shape, source.dtype)
+        axes, _, (level,) = described = describe_array(blank, names, sizes, units)
         known = image.channels
         if channels is not None:
             added = given_channels(channels, described)
             known = (*map(_joined, known, added), *added[len(known) :], *known[len(added) :])
         factors = [new / old for new, old in zip(level.scale, full.scale, strict=True)]
         return replace(
-            planned,
-            image=replace(
-                image,
-                name=image.name if name is None else image_title(name, ""),
-                axes=axes,
-                levels=(replace(full, scale=level.scale),),
-                channels=known,
-            ),
+            image,
+            name=image.name if name is None else image_title(name, ""),
+            axes=axes,
+            channels=known,
             levels=tuple(
                 replace(
                     one,
                     scale=tuple(size * factor for size, factor in zip(one.scale, factors, strict=True)),
                     translation=tuple(at * factor for at, factor in zip(one.translation, factors, strict=True)),
                 )
-                for one in planned.levels
+                for one in image.levels
             ),
         )
 
-    def replace(self, path: str, image: PlannedImage) -> None:
+    def replace(self, path: str, image: NewImage) -> None:
         """Use another description of an image for all documents that are made from now on."""
         self._planned.images[path] = image
 
@@ -323,10 +318,8 @@ class StreamDocuments:
 
     def of_image(self, path: str, length: int | None, windows: Mapping[int, Window] | None) -> dict[str, bytes]:
         """Return the ``zarr.json`` documents of an image and its arrays, by key."""
-        planned = self.image(path, length)
-        known = self._planned.longest_windows(path) if windows is None else windows
-        group = group_document(describe_image(planned.image, planned.levels, known, planned.source))
-        documents = {path: convert_group(group, self._version, path).document, **dict(self.arrays(path, length))}
+        group = self._planned.describe(path, self.image(path, length), windows)
+        documents = {path: group, **dict(self.arrays(path, length))}
         return {document_key(node): dump_document(document) for node, document in documents.items()}
 
     def of_groups(self) -> dict[str, bytes]:

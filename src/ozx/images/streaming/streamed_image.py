@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.codecs.buffers import BUFFERS
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.render import percentile_window
-from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
+from ozx.images.streaming.open_chunks import KeptChunk, OpenChunks
 from ozx.images.streaming.stream_images import ENDLESS, StreamDocuments
-from ozx.images.writing.documents import PlannedImage
+from ozx.images.writing.new_image import NewImage
 from ozx.images.writing.pyramid import (
     EncodedChunk,
     choose_sampling,
@@ -132,29 +133,28 @@ class StreamedImage:
         documents: StreamDocuments,
         path: str,
         order: FrameOrder,
-        store: ChunkStore,
+        store: OpenChunks,
         growing: int | None,
         *,
         is_endless: bool,
     ) -> None:
         self.path, self.order = path, order
         self._documents, self._store, self._growing = documents, store, growing
-        planned = documents.image(path, ENDLESS if is_endless else None)
-        self._image = image = planned.image
+        self._image = image = documents.image(path, ENDLESS if is_endless else None)
         arrays = documents.arrays(path, ENDLESS if is_endless else None)
         layouts = [parse_layout(document, array) for array, document in arrays]
         works = [
-            new_level(level, layout, document, store.allocate)
-            for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
+            new_level(level, layout, document, BUFFERS.take)
+            for level, layout, (_, document) in zip(image.levels, layouts, arrays, strict=True)
         ]
-        source = image.levels[0].source
+        source = image.sources[0]
         self._pyramid = frame_pyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
         self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
         self._arrays = [array for array, _ in arrays]
         self._is_sampled = image.lacks_windows
         self.frame_shape, self.dtype = source.shape[-2:], source.dtype
         self._samples = Samples(
-            planned.levels[0].shape, source.dtype, image.channel_axis, growing if is_endless else None
+            image.levels[0].shape, source.dtype, image.channel_axis, growing if is_endless else None
         )
         self._windows: dict[int, Window] = {}
         self._described = 0
@@ -162,8 +162,7 @@ class StreamedImage:
         self._stored = 0
         self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
         self.records = FrameRecords(path, source.axes[:-2], order.axes, order.lengths, store)
-        geometry = [work.level for work in works]
-        factors = [1 if growing is None else halvings(geometry, 0, level)[growing] for level in range(len(works))]
+        factors = [1 if growing is None else halvings(works, 0, level)[growing] for level in range(len(works))]
         self._complete = CompleteRows(layouts, factors, growing)
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
 
@@ -220,11 +219,11 @@ class StreamedImage:
         chunks = self._pyramid.copy().finish(self._growing or 0, length)
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
-    def described(self, **given: Any) -> PlannedImage:
+    def described(self, **given: Any) -> NewImage:
         """Return the plan of the image with new metadata, for `redescribe`; see `StreamDocuments.described`."""
         return self._documents.described(self.path, (*self.order.axes, "y", "x"), **given)
 
-    def redescribe(self, image: PlannedImage) -> None:
+    def redescribe(self, image: NewImage) -> None:
         """Replace the metadata of the image."""
         self._documents.replace(self.path, image)
 

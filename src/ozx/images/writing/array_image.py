@@ -14,8 +14,8 @@ from ozx.hierarchy.ome.colors import ShownChannel, Window, parse_color
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.images.description import describe_samples
-from ozx.images.pixel_source import ArrayLike, ArraySource
-from ozx.images.writing.new_image import NewImage, NewLevel
+from ozx.images.pixel_source import ArrayLike, ArraySource, PixelSource
+from ozx.images.writing.new_image import NewImage, PyramidLevel
 
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)
@@ -29,7 +29,7 @@ _LONG_NAMES = {"time": "t", "channel": "c"}
 
 ChannelLike = str | Mapping[str, Any] | ShownChannel
 
-DescribedArray = tuple[tuple[Axis, ...], tuple[NewLevel, ...]]
+DescribedArray = tuple[tuple[Axis, ...], tuple[PixelSource, ...], tuple[PyramidLevel, ...]]
 
 
 def describe_array(
@@ -38,7 +38,7 @@ def describe_array(
     scale: Sequence[float] | Mapping[str, float] | None,
     unit: str | Mapping[str, str] | None,
 ) -> DescribedArray:
-    """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order."""
+    """Return the axes of an array, and it as a source and its full-resolution level, all with the axes in OME order."""
     names = axis_names(array, axes)
     sizes = sizes_by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
@@ -50,8 +50,8 @@ def describe_array(
     source = ArraySource(_transposed(array, order, names), turned)
     if 0 in source.shape:
         raise UsageError(f"expected pixels; an array of the shape {source.shape} has none")
-    level = NewLevel(source, tuple(float(sizes.get(axis, 1.0)) for axis in turned), (0.0,) * len(turned))
-    return found, (level,)
+    level = PyramidLevel(source.shape, tuple(float(sizes.get(axis, 1.0)) for axis in turned), (0.0,) * len(turned))
+    return found, (source,), (level,)
 
 
 def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
@@ -239,7 +239,7 @@ def _hint_at_channels(image: NewImage, axes: str | Sequence[str] | None) -> str 
 def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
     """Return whether the last axis of the array is red, green, blue and perhaps alpha, with 8 bits each."""
     is_last = axes is not None and tuple(axes)[-1:] == ("c",)
-    return is_last and image.levels[0].source.dtype == "uint8" and image.channel_count in (3, 4)
+    return is_last and image.sources[0].dtype == "uint8" and image.channel_count in (3, 4)
 
 
 def _channel(channel: ChannelLike) -> ShownChannel:

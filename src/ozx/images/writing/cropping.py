@@ -22,6 +22,7 @@ from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
+from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import dump_document
 from ozx.hierarchy.keys import METADATA
@@ -33,7 +34,7 @@ from ozx.images.pixel_source import ArraySource, Region
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.downsampling import halved_shape, parse_method
 from ozx.images.writing.hierarchy_writing import MadeLevels, iter_pixels
-from ozx.images.writing.pyramid import LevelGeometry, LevelWork, Pyramid
+from ozx.images.writing.pyramid import LevelWork, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
 from ozx.progress import NO_PROGRESS
 from ozx.store.array import opened_array
@@ -47,7 +48,7 @@ _KINDS = "biufc"
 
 def iter_encoded(
     repaired: RepairedSource,
-    path: str,
+    place: Place,
     node: str,
     source: Source,
     subset: Subset,
@@ -56,15 +57,15 @@ def iter_encoded(
 ) -> Iterator[Entry]:
     """Yield the entries of the arrays that a part of a hierarchy decodes, block by block, so that memory is bounded.
 
-    `repaired` is the hierarchy at `path`, `source` its part below `node`, and `chunks` are those to decode.
+    `repaired` is the hierarchy at `place`, `source` its part below `node`, and `chunks` are those to decode.
     """
     start = ""
     with ExitStack() as opened:
         if repaired.remote is not None:
             group, subset = opened.enter_context(_fetched(subset, chunks, workers))
-        elif os.path.isfile(path) and not repaired.repairs and not repaired.left_out:
+        elif place.kind() == "a file" and not repaired.repairs and not repaired.left_out:
             # The store of a file reads pixels faster than that of a source, but repairs nothing.
-            group, start = opened.enter_context(opened_hierarchy(path)), node
+            group, start = opened.enter_context(opened_hierarchy(place)), node
         else:
             group = open_source_group(source, 3)
         yield from iter_pixels((_make(group, start, subset, pyramid) for pyramid in subset.decoded()), workers)
@@ -84,7 +85,7 @@ def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Itera
         with open(copy, "xb") as file:
             write_archive(Plan(metadata, lambda _: chunks, lambda: 0), file.fileno(), workers, NO_PROGRESS)
         cropped = {path: subset.arrays[path].within(whole) for path, whole in wholes.items()}
-        with opened_hierarchy(copy) as group:
+        with opened_hierarchy(Place(copy)) as group:
             yield group, replace(subset, arrays={**subset.arrays, **cropped})
 
 
@@ -137,8 +138,8 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
         shards[0] = OpenShards(first.new, pyramid.array)
     for path, computed in pyramid.levels:
         for halved in computed.halvings[:-1]:
-            shape = halved_shape(works[-1].level.shape, halved)
-            works.append(LevelWork(LevelGeometry(shape, (1,) * len(shape), (1,) * len(shape), halved), None))
+            shape = halved_shape(works[-1].shape, halved)
+            works.append(LevelWork(shape, (1,) * len(shape), (1,) * len(shape), halved, None))
         shards[len(works)] = OpenShards(subset.arrays[path].new, path)
         works.append(_work(path, subset.arrays[path], (computed.halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
@@ -148,25 +149,25 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
 
 def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelWork:
     layout = array.new
-    geometry = LevelGeometry(layout.shape, layout.chunks, layout.stored_shape, halved)
+    lengths = layout.shape, layout.chunks, layout.stored_shape
     if not is_stored:
-        return LevelWork(geometry, None)
+        return LevelWork(*lengths, halved, None)
     codec = open_codec(array.document, path)
-    return LevelWork(geometry, codec.codec or codec, fill_value=codec.fill_value)
+    return LevelWork(*lengths, halved, codec.codec or codec, fill_value=codec.fill_value)
 
 
 @contextmanager
-def cropped_file(path: str, node: str, selection: Selection) -> Iterator[tuple[str, SubsetPlan]]:
-    """Yield the path of a temporary file with a part of a hierarchy, whose root is `node`, and the plan of the part."""
+def cropped_file(place: Place, node: str, selection: Selection) -> Iterator[tuple[Place, SubsetPlan]]:
+    """Yield the place of a temporary file with a part of a hierarchy, whose root is `node`; and the part's plan."""
     with (
-        open_repaired(path) as source,
+        open_repaired(place) as source,
         working() as workers,
         TemporaryDirectory(prefix="ozx-crop-") as folder,
     ):
-        encode = partial(iter_encoded, source, path, node)
+        encode = partial(iter_encoded, source, place, node)
         plan = Extractor(source, node, encode, reads_once=source.remote is not None).take(selection)
         cropped = os.path.join(folder, "crop.ozx")
         with open(cropped, "xb") as file:
             write_archive(plan, file.fileno(), workers, NO_PROGRESS)
         source.check_unchanged()
-        yield cropped, plan
+        yield Place(cropped), plan

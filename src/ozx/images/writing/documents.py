@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.downscaling import describe_downscaling
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.writing.array_layout import NewArray, lay_out
-from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel, plan_pyramid
+from ozx.images.writing.new_image import NewHierarchy, NewImage, plan_pyramid
 
 # The ``zarr.json`` documents of new groups and images (OME-Zarr 0.5).
 
@@ -31,10 +31,13 @@ def group_document(ome: Mapping[str, Any] | None = None) -> Document:
     return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
 
 
-def describe_image(
-    image: NewImage, levels: Sequence[PyramidLevel], windows: Mapping[int, Window], source: str | None = None
-) -> dict[str, Any]:
-    """Return the ``ome`` metadata of an image or a label image, without the version."""
+def describe_image(image: NewImage, windows: Mapping[int, Window], source: str | None = None) -> dict[str, Any]:
+    """Return the ``ome`` metadata of an image or a label image with all of its levels, without the version.
+
+    `windows`: the computed contrast of channels without a given contrast; `source`: of a label image, the path to its
+    image.
+    """
+    levels = image.levels
     # If one level has a translation, all levels get one: readers infer the form of all levels from the first.
     is_moved = any(any(level.translation) for level in levels)
     datasets = []
@@ -49,27 +52,28 @@ def describe_image(
     ]
     multiscale: dict[str, Any] = {"name": image.name, "axes": axes, "datasets": datasets}
     if len(levels) > 1:
-        multiscale |= _describe_downscaling(image, is_made=len(levels) > len(image.levels))
+        multiscale |= _describe_downscaling(image, is_made=len(levels) > len(image.sources))
     ome: dict[str, Any] = {"multiscales": [multiscale]}
     if image.label is not None:
         ome["image-label"] = _describe_label(image.label, source)
     else:
-        ome["omero"] = _describe_channels(image, levels[0].shape, windows)
+        ome["omero"] = _describe_channels(image, windows)
     return ome
 
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
-    given = len(image.levels)
+    given = len(image.sources)
     if not is_made:
         return {"type": "unknown", "metadata": {"description": f"The {given} levels come from the source."}}
     return describe_downscaling(image.pyramid.method, given)
 
 
-def _describe_channels(image: NewImage, shape: Sequence[int], windows: Mapping[int, Window]) -> dict[str, Any]:
-    """Return the ``omero`` metadata of an image; its `shape` may differ from that of its source, as in a stream."""
+def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
+    """Return the ``omero`` metadata of an image."""
+    shape = image.levels[0].shape  # differs from that of the source in a stream
     # vizarr and others fail on a channel without one of these keys, and on planes outside the image.
-    count, dtype = 1 if image.channel_axis is None else shape[image.channel_axis], image.levels[0].source.dtype
+    count, dtype = 1 if image.channel_axis is None else shape[image.channel_axis], image.sources[0].dtype
     given = [*image.channels[:count], *[ShownChannel()] * (count - len(image.channels))]
     channels = [
         _describe_channel(channel, number, count, _limited(channel.window or windows[number], dtype))
@@ -126,36 +130,25 @@ _LONGEST = -2.2250738585072014e-308
 _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
 
-@dataclass
-class PlannedImage:
-    """An image with all of its levels; for a label image `source` is the path to its image.
-
-    `windows` maps channel numbers to the computed contrast of channels without a given contrast.
-    """
-
-    image: NewImage
-    levels: tuple[PyramidLevel, ...]
-    source: str | None
-    windows: dict[int, Window] = field(default_factory=dict)
-
-
 class HierarchyDocuments:
     """The ``zarr.json`` of all groups and arrays of a new hierarchy."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
         self._version = hierarchy.version
         self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
-        self.images = {path: _plan(path, image, hierarchy) for path, image in all_images(hierarchy).items()}
+        self.images = {path: _plan(image) for path, image in all_images(hierarchy).items()}
+        #: The computed contrast of channels without a given contrast, by image path and channel number.
+        self.windows: dict[str, dict[int, Window]] = {path: {} for path in self.images}
+        self._labels = self.images.keys() - hierarchy.images.keys()
         for path, image in hierarchy.images.items():
             if image.labels:
                 self._groups[join_path(path, LABELS)] = {"labels": list(image.labels)}
         arrays = {}
-        for path, planned in self.images.items():
-            sources = [level.source for level in planned.image.levels]
-            for number, level in enumerate(planned.levels):
+        for path, image in self.images.items():
+            for number, level in enumerate(image.levels):
                 # Computed levels have the chunks of the level from which they are computed.
-                alignment = sources[min(number, len(sources) - 1)].read_alignment
-                array = NewArray(level.shape, sources[0].dtype, planned.image.axes, alignment)
+                alignment = image.sources[min(number, len(image.sources) - 1)].read_alignment
+                array = NewArray(level.shape, image.sources[0].dtype, image.axes, alignment)
                 arrays[join_path(path, str(number))] = array
         self.arrays = lay_out(arrays, layout)
         for path in missing_groups(["", *self._groups, *self.images, *self.arrays]):
@@ -165,7 +158,7 @@ class HierarchyDocuments:
 
     def longest_windows(self, path: str) -> dict[int, Window]:
         """Return a contrast window with the longest possible text for each channel of an image, by channel number."""
-        return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
+        return dict.fromkeys(range(self.images[path].channel_count), _DRAFT)
 
     def documents(self, *, are_drafts: bool = False) -> dict[str, Document]:
         """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read.
@@ -173,11 +166,17 @@ class HierarchyDocuments:
         Drafts, for which no pixels need to be read, are as long as these documents can become.
         """
         documents = {path: group_document(ome) for path, ome in self._groups.items()}
-        for path, planned in self.images.items():
-            windows = self.longest_windows(path) if are_drafts else planned.windows
-            documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
         groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
+        for path, image in self.images.items():
+            groups[path] = self.describe(path, image, None if are_drafts else self.windows[path])
         return {**groups, **self.arrays}
+
+    def describe(self, path: str, image: NewImage, windows: Mapping[int, Window] | None) -> Document:
+        """Return the ``zarr.json`` of an image; without `windows`, a draft."""
+        # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
+        source = "../../" if path in self._labels else None
+        ome = describe_image(image, self.longest_windows(path) if windows is None else windows, source)
+        return convert_group(group_document(ome), self._version, path).document
 
 
 def all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
@@ -189,8 +188,6 @@ def all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
     return found
 
 
-def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> PlannedImage:
-    given = [PyramidLevel(level.source.shape, level.scale, level.translation) for level in image.levels]
-    levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
-    # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
-    return PlannedImage(image, levels, None if path in hierarchy.images else "../../")
+def _plan(image: NewImage) -> NewImage:
+    """Return an image with all of its levels."""
+    return replace(image, levels=(*image.levels[:-1], *plan_pyramid(image.levels[-1], image.axes, image.pyramid)))

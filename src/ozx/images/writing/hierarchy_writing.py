@@ -35,7 +35,7 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.images.pictures.render import percentile_window
-from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_images
+from ozx.images.writing.documents import HierarchyDocuments, all_images
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.images.writing.pyramid import BlockResult, Pyramid, make_block, new_level
 from ozx.images.writing.shard_assembly import OpenShards, checked_size
@@ -50,7 +50,7 @@ _AHEAD_ELSEWHERE = 32
 
 def count_bytes(hierarchy: NewHierarchy) -> int:
     """Return the number of bytes of pixels to read, for a progress bar."""
-    sources = [level.source for image in all_images(hierarchy).values() for level in image.levels]
+    sources = [source for image in all_images(hierarchy).values() for source in image.sources]
     return sum(int(np.prod(source.shape, dtype=object)) * source.dtype.itemsize for source in sources)
 
 
@@ -68,7 +68,7 @@ def write_hierarchy(
     """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written."""
     nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
     allocate = BUFFERS.take if executor is None else None  # another process cannot return a buffer
-    all_made = [made for path, planned in nodes.images.items() for made in _iter_made(nodes, path, planned, allocate)]
+    all_made = [made for path in nodes.images for made in _iter_made(nodes, path, allocate)]
 
     def data(workers: Workers) -> Iterator[Entry]:
         for key, value in hierarchy.files.items():
@@ -120,29 +120,27 @@ def iter_pixels(
         made.finish()
 
 
-def _iter_made(
-    documents: HierarchyDocuments, path: str, planned: PlannedImage, allocate: Allocate | None
-) -> Iterator[MadeLevels]:
-    image = planned.image
-    paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
+def _iter_made(documents: HierarchyDocuments, path: str, allocate: Allocate | None) -> Iterator[MadeLevels]:
+    image = documents.images[path]
+    paths = [join_path(path, str(number)) for number in range(len(image.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
     works = [
         new_level(level, layout, documents.arrays[array], allocate)
-        for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
+        for level, layout, array in zip(image.levels, layouts, paths, strict=True)
     ]
     shards = [OpenShards(layout, array) for layout, array in zip(layouts, paths, strict=True)]
     is_sampled = image.label is None and image.lacks_windows
-    for number, level in enumerate(image.levels):
+    for number, source in enumerate(image.sources):
         # The pyramid of the last given level also makes the levels below it.
-        stop = number + 1 if number + 1 < len(image.levels) else None
+        stop = number + 1 if number + 1 < len(image.sources) else None
         pyramid = Pyramid(
-            level.source,
+            source,
             works[number:stop],
             image.pyramid.method,
             channel=image.channel_axis,
             is_sampled=is_sampled and number == 0,
         )
-        yield MadeLevels(pyramid, dict(enumerate(shards[number:stop])), planned.windows)
+        yield MadeLevels(pyramid, dict(enumerate(shards[number:stop])), documents.windows[path])
 
 
 @contextmanager

@@ -120,26 +120,14 @@ LABEL_KINDS = "biu"
 _SERIES_LAYOUT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class NewLevel:
-    """A given resolution level: a source of its pixels, and their scale and translation in axis units."""
-
-    source: PixelSource
-    scale: tuple[float, ...]
-    translation: tuple[float, ...]
-
-    def with_integers(self) -> NewLevel:
-        """Return the level of a label image: booleans become 0 and 1, integers stay."""
-        return replace(self, source=MaskSource(self.source)) if self.source.dtype.kind == "b" else self
-
-
 @dataclass(frozen=True)
 class NewImage:
     """A new image, or a label image if `label` is given."""
 
     name: str  # its name
     axes: tuple[Axis, ...]  # its axes, in OME order: time, channel, then space
-    levels: tuple[NewLevel, ...]  # the given levels, full resolution first; their sources have the names of `axes`
+    sources: tuple[PixelSource, ...]  # the pixels of the given levels, full resolution first, with the names of `axes`
+    levels: tuple[PyramidLevel, ...]  # the levels of the sources and, once planned, those that are made from the last
     # Its channels in order. A missing one, or what one lacks, is made: its number as label, a colour, and a window with
     # nearly all of its pixels.
     channels: tuple[ShownChannel, ...] = ()
@@ -156,13 +144,18 @@ class NewImage:
     def channel_count(self) -> int:
         """Number of channels; 1 if there is no channel axis."""
         axis = self.channel_axis
-        return 1 if axis is None else self.levels[0].source.shape[axis]
+        return 1 if axis is None else self.sources[0].shape[axis]
 
     @property
     def lacks_windows(self) -> bool:
         """Whether the contrast of a channel is to be computed from its pixels."""
         known = self.channels[: self.channel_count]
         return len(known) < self.channel_count or any(channel.window is None for channel in known)
+
+    def with_integers(self) -> NewImage:
+        """Return the image with pixels for a label image: booleans become 0 and 1, integers stay."""
+        sources = [MaskSource(source) if source.dtype.kind == "b" else source for source in self.sources]
+        return replace(self, sources=tuple(sources))
 
 
 @dataclass(frozen=True)

@@ -54,25 +54,38 @@ Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LevelGeometry:
-    """Shape and chunks of one level of a pyramid."""
+class LevelWork:
+    """A level to compute: shape, chunks and their codec; can be pickled, unless `allocate` cannot.
+
+    A level without a codec is not stored: others are computed from it.
+    """
 
     shape: Lengths  # the lengths of the level, and of its chunks
     chunks: Lengths
     stored: Lengths  # the lengths of the unit with a key: a shard, or a chunk
     halved: tuple[int, ...]  # numbers of the axes halved from the level before
+    codec: ChunkCodec | PixelCodec | None
+    allocate: Allocate | None = None  # memory of large chunks without compressor; by default, chunks are `bytes`
+    fill_value: Any = 0  # of chunks that are not stored
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step that reads blocks of shape `block` from level `first`, and computes the levels before `stop`."""
+    """A step that computes several levels from each block of the first of them."""
 
-    first: int
-    stop: int
-    block: Lengths
+    first: int  # the number of this level
+    block: Lengths  # the lengths of a block
+    levels: tuple[LevelWork, ...]
+    onward: tuple[int, ...] | None  # the axes to halve for the next stage; None for the last stage
+    method: Method
+
+    @property
+    def stop(self) -> int:
+        """The number of the first level that is left to the next stage."""
+        return self.first + len(self.levels)
 
 
-def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
+def halvings(levels: Sequence[LevelWork], start: int, stop: int) -> Lengths:
     """Return, for each axis, the number of pixels of level `start` that make one pixel of level `stop`."""
     factors = [1] * len(levels[start].shape)
     for level in levels[start + 1 : stop + 1]:
@@ -82,10 +95,11 @@ def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
 
 
 def plan_stages(
-    levels: Sequence[LevelGeometry],
+    levels: Sequence[LevelWork],
     read_alignment: Lengths,
     channel: int | None,
     item_size: int,
+    method: Method,
     block_bytes: int = _BLOCK_BYTES,
 ) -> list[Stage]:
     """Return the stages that compute all levels of a pyramid."""
@@ -95,12 +109,13 @@ def plan_stages(
         alignment = read_alignment if first == 0 else (1,) * len(read_alignment)
         block = _block(levels, first, alignment, channel, block_bytes // item_size)
         stop = _stop(levels, first, block)
-        stages.append(Stage(first, stop, block))
+        onward = levels[stop].halved if stop < len(levels) else None
+        stages.append(Stage(first, block, tuple(levels[first:stop]), onward, method))
         first = stop
     return stages
 
 
-def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> Iterator[Lengths]:
+def iter_corners(levels: Sequence[LevelWork], stages: Sequence[Stage]) -> Iterator[Lengths]:
     """Yield the start position of each block of the first stage, in processing order."""
     block, shape = stages[0].block, levels[0].shape
     grid = tuple(-(-whole // part) for whole, part in zip(shape, block, strict=True))
@@ -116,7 +131,7 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
         yield tuple(corners[number].tolist())
 
 
-def _sorting_units(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
+def _sorting_units(levels: Sequence[LevelWork], stages: Sequence[Stage]) -> list[Lengths]:
     """Return the shapes of the units whose blocks are computed one after another, in full-resolution pixels.
 
     The units are the shards of each level (its chunks if it has no shards), and the blocks of all later stages. The
@@ -135,7 +150,7 @@ def _sorting_units(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> 
 
 
 def _block(
-    levels: Sequence[LevelGeometry], first: int, read_alignment: Lengths, channel: int | None, most_pixels: int
+    levels: Sequence[LevelWork], first: int, read_alignment: Lengths, channel: int | None, most_pixels: int
 ) -> Lengths:
     level = levels[first]
     least = [_meeting(*lengths) for lengths in zip(level.chunks, read_alignment, level.shape, strict=True)]
@@ -166,7 +181,7 @@ def _meeting(chunk: int, read_alignment: int, length: int) -> int:
     return min(-(-read_alignment // chunk) * chunk, whole)
 
 
-def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
+def _stop(levels: Sequence[LevelWork], first: int, block: Lengths) -> int:
     """Return the number of the first level that a stage leaves to the next stage.
 
     A stage computes a lower level only if each chunk of this level lies in one block of the stage.
@@ -204,26 +219,12 @@ class EncodedChunk(NamedTuple):
     data: bytes | memoryview | None
 
 
-@dataclass(frozen=True, slots=True)
-class LevelWork:
-    """A level to compute, and the codec of its chunks; can be pickled, unless `allocate` cannot.
-
-    `allocate` gives the memory of large chunks without compressor; by default, chunks are `bytes`. A level without a
-    codec is not stored: others are computed from it.
-    """
-
-    level: LevelGeometry
-    codec: ChunkCodec | PixelCodec | None
-    allocate: Allocate | None = None
-    fill_value: Any = 0  # of chunks that are not stored
-
-
 def new_level(
     level: PyramidLevel, layout: ArrayLayout, document: Document, allocate: Allocate | None = None
 ) -> LevelWork:
     """Return the work for a level whose array has a layout that `lay_out` chose."""
-    geometry = LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved)
-    return LevelWork(geometry, _new_chunk_codec(layout, np.dtype(document["data_type"])), allocate)
+    codec = _new_chunk_codec(layout, np.dtype(document["data_type"]))
+    return LevelWork(level.shape, layout.chunks, layout.stored_shape, level.halved, codec, allocate)
 
 
 def _new_chunk_codec(layout: ArrayLayout, dtype: np.dtype[Any]) -> ChunkCodec:
@@ -251,22 +252,12 @@ def _encode_blosc(settings: dict[str, Any], dtype: np.dtype[Any], data: memoryvi
 
 
 @dataclass(frozen=True, slots=True)
-class StageWork:
-    """The work for each block of a stage: the levels to compute, and the axes to halve for the next stage."""
-
-    first: int
-    levels: tuple[LevelWork, ...]
-    onward: tuple[int, ...] | None
-    method: Method
-
-
-@dataclass(frozen=True, slots=True)
 class BlockTask:
     """A task that computes one block; can be pickled."""
 
     part: PixelBlock  # the pixels of the block
     corner: Lengths  # the position of the first pixel
-    work: StageWork  # the levels to compute from the pixels
+    stage: Stage  # the levels to compute from the pixels
     sampling: Sampling | None  # for rows and columns, start and step of the sample for the contrast, or None
     size: int  # the size of the pixels in bytes
 
@@ -290,7 +281,7 @@ def make_block(task: BlockTask) -> BlockResult:
     """Read a block, and compute its levels and encoded chunks."""
     pixels = task.part.read()
     sample = None if task.sampling is None else take_sample(pixels, task.corner, task.sampling)
-    chunks, rest = run_stage(pixels, task.corner, task.work)
+    chunks, rest = run_stage(pixels, task.corner, task.stage)
     return BlockResult(task.corner, task.size, chunks, rest, sample, task.part.damage())
 
 
@@ -307,10 +298,10 @@ class Pyramid:
         is_sampled: bool = False,
     ) -> None:
         self._source = source
-        self._geometry = [work.level for work in levels]
+        self._levels = levels
         self._channel = channel
-        self._stages = plan_stages(self._geometry, source.read_alignment, self._channel, source.dtype.itemsize)
-        self._later = BlockPyramid(levels, self._stages, method, source.dtype)
+        self._stages = plan_stages(levels, source.read_alignment, channel, source.dtype.itemsize, method)
+        self._later = BlockPyramid(levels, self._stages, source.dtype)
         self._is_sampled = is_sampled
         self.samples: dict[int, list[NDArray[Any]]] = {}
 
@@ -319,11 +310,11 @@ class Pyramid:
         stage, shape = self._stages[0], self._source.shape
         channels = 1 if self._channel is None else shape[self._channel]
         sampling = choose_sampling(shape, channels) if self._is_sampled else None
-        for corner in iter_corners(self._geometry, self._stages):
+        for corner in iter_corners(self._levels, self._stages):
             bounds = zip(corner, stage.block, shape, strict=True)
             region = tuple(slice(start, min(start + part, whole)) for start, part, whole in bounds)
             size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
-            yield BlockTask(part_of(self._source, region), corner, self._later.works[0], sampling, size)
+            yield BlockTask(part_of(self._source, region), corner, stage, sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
         """Yield the encoded chunks of a block, and the chunks of downsampled levels that this block completes."""
@@ -341,21 +332,15 @@ class Pyramid:
             self.samples.setdefault(number, []).append(pixels.reshape(-1))
 
 
-def stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> StageWork:
-    """Return the levels that a stage computes from each of its blocks, and the axes to halve for the next stage."""
-    onward = levels[stage.stop].level.halved if stage.stop < len(levels) else None
-    return StageWork(stage.first, tuple(levels[stage.first : stage.stop]), onward, method)
-
-
-def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
+def run_stage(pixels: NDArray[Any], corner: Lengths, stage: Stage) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
     """Return the chunks of a block that starts at `corner`, and the pixels for the next stage or None."""
     chunks: list[EncodedChunk] = []
-    for number, level in enumerate(work.levels):
+    for number, level in enumerate(stage.levels):
         if number:
-            pixels = halve(pixels, level.level.halved, work.method)
-            corner = tuple(at // 2 if axis in level.level.halved else at for axis, at in enumerate(corner))
-        chunks += _encode(pixels, corner, work.first + number, level)
-    return chunks, None if work.onward is None else halve(pixels, work.onward, work.method)
+            pixels = halve(pixels, level.halved, stage.method)
+            corner = tuple(at // 2 if axis in level.halved else at for axis, at in enumerate(corner))
+        chunks += _encode(pixels, corner, stage.first + number, level)
+    return chunks, None if stage.onward is None else halve(pixels, stage.onward, stage.method)
 
 
 def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork) -> Iterator[EncodedChunk]:
@@ -403,10 +388,9 @@ def frame_pyramid(
 
     A block of the first stage is one plane, or as many planes as chunks and halving need.
     """
-    geometry = [work.level for work in levels]
-    alignment = (1,) * (len(geometry[0].shape) - 2) + geometry[0].shape[-2:]
+    alignment = (1,) * (len(levels[0].shape) - 2) + levels[0].shape[-2:]
     # Blocks of 0 bytes: no larger than needed.
-    return BlockPyramid(levels, plan_stages(geometry, alignment, channel, dtype.itemsize, 0), method, dtype)
+    return BlockPyramid(levels, plan_stages(levels, alignment, channel, dtype.itemsize, method, 0), dtype)
 
 
 class BlockPyramid:
@@ -416,17 +400,14 @@ class BlockPyramid:
     decoded.
     """
 
-    def __init__(
-        self, levels: Sequence[LevelWork], stages: Sequence[Stage], method: Method, dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, levels: Sequence[LevelWork], stages: Sequence[Stage], dtype: np.dtype[Any]) -> None:
         self._levels, self._stages, self._dtype = list(levels), stages, dtype
-        self.works = [stage_work(stage, levels, method) for stage in stages]
         self._gathered: list[dict[Lengths, _UnfinishedBlock]] = [{} for _ in stages]
         self._lock = threading.Lock()
 
     def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
         """Add pixels that start at `corner`, and yield the chunks that are now complete."""
-        block, shape = self._stages[number].block, self._levels[self._stages[number].first].level.shape
+        block, shape = self._stages[number].block, self._levels[self._stages[number].first].shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
         ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
         for place in product(*ranges):
@@ -441,7 +422,7 @@ class BlockPyramid:
     def hand_on(self, number: int, start: Lengths, rest: NDArray[Any]) -> Iterator[EncodedChunk]:
         """Add what stage `number` makes of its block at `start` to the blocks of the next stage."""
         stage = self._stages[number]
-        factors = halvings([work.level for work in self._levels], stage.first, stage.stop)
+        factors = halvings(self._levels, stage.first, stage.stop)
         corner = tuple(place // factor for place, factor in zip(start, factors, strict=True))
         yield from self.add(corner, rest, number + 1)
 
@@ -449,7 +430,7 @@ class BlockPyramid:
         """Yield the chunks of the incomplete blocks, with zeros for missing pixels, up to `length` along `axis`."""
         self._cut(axis, length)
         for number, stage in enumerate(self._stages):
-            shape = self._levels[stage.first].level.shape
+            shape = self._levels[stage.first].shape
             while self._gathered[number]:
                 start, block = self._gathered[number].popitem()
                 lengths = [max(0, whole - at) for whole, at in zip(shape, start, strict=True)]
@@ -468,15 +449,13 @@ class BlockPyramid:
         return other
 
     def _cut(self, axis: int, length: int) -> None:
-        geometry = [work.level for work in self._levels]
-        for number, work in enumerate(self._levels):
-            factor = halvings(geometry, 0, number)[axis]
-            shape = list(work.level.shape)
-            shape[axis] = -(-length // factor)
-            self._levels[number] = replace(work, level=replace(work.level, shape=tuple(shape)))
+        for number, level in enumerate(self._levels):
+            shape = list(level.shape)
+            shape[axis] = -(-length // halvings(self._levels, 0, number)[axis])
+            self._levels[number] = replace(level, shape=tuple(shape))
 
     def _run(self, number: int, start: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
-        chunks, rest = run_stage(pixels, start, self.works[number])
+        chunks, rest = run_stage(pixels, start, self._stages[number])
         yield from chunks
         if rest is not None:
             yield from self.hand_on(number, start, rest)

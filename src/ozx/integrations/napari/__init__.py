@@ -9,7 +9,7 @@ Layer data consists of plain tuples, so neither reading nor saving needs napari.
 
 from __future__ import annotations
 
-from ozx.integrations.napari.reading import LayerData, get_reader, read_layers
-from ozx.integrations.napari.saving import write_layers
-
-__all__ = ["LayerData", "get_reader", "read_layers", "write_layers"]
+from ozx.integrations.napari.reading import LayerData as LayerData
+from ozx.integrations.napari.reading import get_reader as get_reader
+from ozx.integrations.napari.reading import read_layers as read_layers
+from ozx.integrations.napari.saving import write_layers as write_layers

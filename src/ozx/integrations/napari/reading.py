@@ -14,10 +14,10 @@ import zarr
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.extras import install_hint
-from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
-from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
+from ozx.hierarchy.ome.placing import Matrix, Placement, place_image, place_scene
 from ozx.hierarchy.ome.units import ALL_UNITS
 from ozx.store.image_view import GroupNodes, Image, Level
 from ozx.store.lazy_views import PlateFields, plate_fields
@@ -86,7 +86,7 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
     """
     layers: list[LayerData] = []
     for item in [path] if isinstance(path, str) else path:
-        name = printable_location(item)
+        name = Place(item).name
         try:
             layers += _read(ozx.open(item), name)
         except OzxError as error:
@@ -108,7 +108,7 @@ class _LayerPicture:
 
     file: str
     view: Image
-    place: Place = field(default_factory=Place)
+    place: Placement = field(default_factory=Placement)
 
 
 def _is_ours(path: str) -> bool:
@@ -143,13 +143,13 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     ]
 
 
-def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Place]:
+def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Placement]:
     """Return the position of each image in the scene; for an image outside of the scene, see `place_image`."""
     places = {} if scene is None else place_scene(scene, {view.path: view.multiscale for view in views})
     return [places.get(view.path) or place_image(view.multiscale) for view in views]
 
 
-def _read_image(nodes: GroupNodes, view: Image, place: Place, name: str) -> list[LayerData]:
+def _read_image(nodes: GroupNodes, view: Image, place: Placement, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
@@ -162,7 +162,7 @@ def _read_image(nodes: GroupNodes, view: Image, place: Place, name: str) -> list
     return layers
 
 
-def _place_of_label(place: Place, image: Image, label: Image) -> Place:
+def _place_of_label(place: Placement, image: Image, label: Image) -> Placement:
     """Compute the position of a label image from the position of its image, which may have more axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
@@ -173,7 +173,7 @@ def _place_of_label(place: Place, image: Image, label: Image) -> Place:
     return replace(place, matrix=matrix[np.ix_(axes, [*axes, count])])
 
 
-def _picture(view: Image, name: str, place: Place) -> _LayerPicture:
+def _picture(view: Image, name: str, place: Placement) -> _LayerPicture:
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
     return _LayerPicture(name, view, place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import TIME_UNITS, UNITS_OF
 from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
 from ozx.images.writing.hierarchy_writing import write_hierarchy
-from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel, PyramidChoice
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, PyramidLevel
 from ozx.integrations.napari.reading import LayerData, with_way_out
 
 # The metadata of a layer in OME-Zarr's terms: axes, positions, channels, label colours.
 
 #: Scale and translation of a level.
-Place = tuple[tuple[float, ...], tuple[float, ...]]
+LevelPlace = tuple[tuple[float, ...], tuple[float, ...]]
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
 # For dimensions without names.
@@ -44,7 +44,7 @@ class Layer:
     name: str
     axes: tuple[Axis, ...]
     parts: tuple[tuple[ArrayLike, ...], ...]
-    places: tuple[Place, ...]
+    places: tuple[LevelPlace, ...]
     channels: tuple[ShownChannel, ...]
     label: LabelDisplay | None
 
@@ -59,29 +59,21 @@ class Layer:
         return tuple(tuple(level.shape) for level in self.levels)
 
 
-class _Component:
-    """A lazy array of one colour component (red, green or blue) from the last dimension of colour pixels."""
+@dataclass(frozen=True)
+class _LazyArray:
+    """An array whose blocks a function makes when they are read."""
 
-    def __init__(self, array: ArrayLike, number: int) -> None:
-        self._array = array
-        self._number = number
-        self.shape = tuple(array.shape[:-1])
-        self.dtype = array.dtype
-
-    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
-        return np.asarray(self._array[(*key, self._number)])
-
-
-class _Integers:
-    """A lazy array of boolean label values as the integers 0 and 1."""
-
-    def __init__(self, array: ArrayLike) -> None:
-        self._array = array
-        self.shape = tuple(array.shape)
-        self.dtype = np.dtype(np.uint8)
+    shape: tuple[int, ...]
+    dtype: Any
+    read: Callable[[tuple[slice, ...]], NDArray[Any]]
 
     def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
-        return np.asarray(self._array[key]).astype(self.dtype)
+        return self.read(key)
+
+
+def _component(array: ArrayLike, number: int) -> ArrayLike:
+    """Return one colour component (red, green or blue) from the last dimension of colour pixels."""
+    return _LazyArray(tuple(array.shape[:-1]), array.dtype, lambda key: np.asarray(array[(*key, number)]))
 
 
 def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
@@ -97,9 +89,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
     parts: tuple[tuple[ArrayLike, ...], ...] = (levels,)
     if is_rgb:
         count = levels[0].shape[-1]
-        parts = tuple(tuple(_Component(level, number) for level in levels) for number in range(count))
-    elif kind == "labels" and dtype.kind == "b":
-        parts = (tuple(_Integers(level) for level in levels),)
+        parts = tuple(tuple(_component(level, number) for level in levels) for number in range(count))
     scale = tuple(float(number) for number in _numbers(meta.get("scale"), len(axes), 1.0))
     moved = tuple(float(number) for number in _numbers(meta.get("translate"), len(axes), 0.0))
     places = place_levels(scale, moved, [tuple(level.shape) for level in parts[0]])
@@ -110,7 +100,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
-) -> tuple[Place, ...]:
+) -> tuple[LevelPlace, ...]:
     """Return the scale and translation of each level, computed from the first level.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
@@ -238,38 +228,30 @@ def _is_plain(value: Any) -> bool:
 # Saving. Lazy arrays are combined into new lazy arrays.
 
 
-class Stacked:
-    """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`."""
+def _stacked(arrays: Sequence[ArrayLike], axis: int) -> ArrayLike:
+    """Return several arrays of equal shape and type as one, stacked along a new dimension at `axis`."""
 
-    def __init__(self, arrays: Sequence[ArrayLike], axis: int) -> None:
-        self._arrays = list(arrays)
-        self._axis = axis
-        shape = arrays[0].shape
-        self.shape = (*shape[:axis], len(arrays), *shape[axis:])
-        self.dtype = arrays[0].dtype
+    def read(key: tuple[slice, ...]) -> NDArray[Any]:
+        rest = (*key[:axis], *key[axis + 1 :])
+        return np.stack([np.asarray(array[rest]) for array in arrays[key[axis]]], axis=axis)
 
-    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
-        rest = (*key[: self._axis], *key[self._axis + 1 :])
-        return np.stack([np.asarray(array[rest]) for array in self._arrays[key[self._axis]]], axis=self._axis)
+    shape = arrays[0].shape
+    return _LazyArray((*shape[:axis], len(arrays), *shape[axis:]), arrays[0].dtype, read)
 
 
-class Strided:
-    """A lazy array with the central pixel of each block of another array; used for the lower levels of labels."""
+def _strided(array: ArrayLike, factors: tuple[int, ...], shape: tuple[int, ...]) -> ArrayLike:
+    """Return the central pixel of each block of an array; used for the lower levels of labels."""
 
-    def __init__(self, array: ArrayLike, factors: tuple[int, ...], shape: tuple[int, ...]) -> None:
-        self._array = array
-        self._factors = factors
-        self.shape = shape
-        self.dtype = array.dtype
-
-    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+    def read(key: tuple[slice, ...]) -> NDArray[Any]:
         wanted, spans = [], []
-        for part, factor, length, size in zip(key, self._factors, self._array.shape, self.shape, strict=True):
+        for part, factor, length, size in zip(key, factors, array.shape, shape, strict=True):
             places = np.minimum(np.arange(*part.indices(size)) * factor + factor // 2, length - 1)
             wanted.append(places - places[0])
             spans.append(slice(int(places[0]), int(places[-1]) + 1))
         # Steps are applied after reading, as some kinds of arrays do not support them.
-        return np.asarray(np.asarray(self._array[tuple(spans)])[np.ix_(*wanted)])
+        return np.asarray(np.asarray(array[tuple(spans)])[np.ix_(*wanted)])
+
+    return _LazyArray(shape, array.dtype, read)
 
 
 _ONE_BY_ONE = "Save the layers one by one, each to a file of its own."
@@ -313,7 +295,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     True
     """
     try:
-        path = given_output(path)
+        path = Place.output(path).path
         _check_target(path, layers)
         image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
         with replacing_file(path, force=True) as new:
@@ -378,23 +360,28 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
     channels = tuple(channel for layer in layers for channel in layer.channels)
     parts = [part for layer in layers for part in layer.parts]
     if len(parts) == 1:
-        levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
-        return NewImage(title, first.axes, tuple(levels), channels, pyramid=_AS_THEY_ARE)
+        return _new_image(title, first.axes, parts[0], first.places, channels=channels)
     # OME-Zarr 0.5, "axes": time, then channels or one axis of another kind, then space.
     if any(axis.type not in ("time", "space") for axis in first.axes):
         names = ", ".join(str(axis.name) for axis in first.axes)
         raise UnsupportedError(f"expected t, z, y, x in layers that become channels, found {names}", hint=_ONE_BY_ONE)
     at = sum(axis.type == "time" for axis in first.axes)
     axes = (*first.axes[:at], Axis("c", "channel", None), *first.axes[at:])
-    merged = []
-    for number, (scale, moved) in enumerate(first.places):
-        data = Stacked([with_checked_blocks(part[number], _names(first.axes)) for part in parts], at)
-        merged.append(_level(data, axes, (*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])))
-    return NewImage(title, axes, tuple(merged), channels, pyramid=_AS_THEY_ARE)
+    stacks = [
+        _stacked([with_checked_blocks(part[number], _names(first.axes)) for part in parts], at)
+        for number in range(len(first.places))
+    ]
+    places = [((*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])) for scale, moved in first.places]
+    return _new_image(title, axes, stacks, places, channels=channels)
 
 
-def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], translation: tuple[float, ...]) -> NewLevel:
-    return NewLevel(ArraySource(data, _names(axes)), scale, translation)
+def _new_image(
+    name: str, axes: tuple[Axis, ...], arrays: Sequence[ArrayLike], places: Sequence[LevelPlace], **options: Any
+) -> NewImage:
+    """Return an image with these arrays as its only levels."""
+    sources = tuple(ArraySource(data, _names(axes)) for data in arrays)
+    levels = tuple(PyramidLevel(source.shape, *place) for source, place in zip(sources, places, strict=True))
+    return NewImage(name, axes, sources, levels, pyramid=_AS_THEY_ARE, **options)
 
 
 def _names(axes: Sequence[Axis]) -> tuple[str, ...]:
@@ -408,20 +395,19 @@ def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
         levels = levels[: len(image.levels)]
         levels += [_thin(levels[0], layer.axes, image, number) for number in range(len(levels), len(image.levels))]
     places = place_levels(*layer.places[0], [tuple(level.shape) for level in levels])
-    new = tuple(_level(data, layer.axes, *place) for data, place in zip(levels, places, strict=True))
-    return NewImage(layer.name, layer.axes, new, label=layer.label, pyramid=_AS_THEY_ARE)
+    return _new_image(layer.name, layer.axes, levels, places, label=layer.label).with_integers()
 
 
 def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) -> ArrayLike:
     """Return labels at the resolution of a lower level of their image."""
     names = [axis.name for axis in image.axes]
-    full, lower = (dict(zip(names, image.levels[level].source.shape, strict=True)) for level in (0, number))
+    full, lower = (dict(zip(names, image.levels[level].shape, strict=True)) for level in (0, number))
     factors = [round(level_factor(full[axis.name], lower[axis.name])) if axis.name in full else 1 for axis in axes]
     lengths = [
         lower[axis.name] if full.get(axis.name) == length else max(1, length // factor)
         for axis, length, factor in zip(axes, array.shape, factors, strict=True)
     ]
-    return Strided(with_checked_blocks(array, _names(axes)), tuple(factors), tuple(lengths))
+    return _strided(with_checked_blocks(array, _names(axes)), tuple(factors), tuple(lengths))
 
 
 def _node_name(name: str, taken: dict[str, Any]) -> str:

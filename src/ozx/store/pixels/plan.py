@@ -55,6 +55,8 @@ def _take_value(
 class ReadPlan:
     """The spans and blocks to read for one or several selections of arrays in one archive."""
 
+    fills_memory = True  # whether bytes can go from the file into the memory of the result
+
     def __init__(self, session: ArchiveSession) -> None:
         self.session = session
         self.reader = session.reader
@@ -115,7 +117,7 @@ class ReadPlan:
 
     def _memory_for(self, codec: ChunkCodec, inside: Any, view: NDArray[Any]) -> memoryview | None:
         """Return the memory of `view` if the bytes of a stored chunk can go from the file into it; else None."""
-        if inside is not None or codec.size < _LARGE or not codec.is_raw or self.session.is_remote:
+        if inside is not None or codec.size < _LARGE or not (codec.is_raw and self.fills_memory):
             return None
         stored = view.transpose(codec.order)
         if stored.dtype != codec.dtype or not stored.flags.c_contiguous:

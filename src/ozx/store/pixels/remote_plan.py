@@ -55,6 +55,8 @@ class _WantedChunks(NamedTuple):
 class RemotePlan(ReadPlan):
     """The chunks of some selections of remote arrays; nothing is requested before `read`."""
 
+    fills_memory = False  # responses have memory of their own
+
     def __init__(self, session: ArchiveSession) -> None:
         super().__init__(session)
         self._values: list[tuple[EntrySpan, Take]] = []
@@ -171,7 +173,7 @@ class RemotePlan(ReadPlan):
 
 def plan_for(session: ArchiveSession) -> ReadPlan:
     """Return an empty plan for an archive, which is remote or not."""
-    return RemotePlan(session) if session.is_remote else ReadPlan(session)
+    return RemotePlan(session) if isinstance(session.source, RemoteSource) else ReadPlan(session)
 
 
 def _once(blocks: Iterable[Block]) -> list[Block]:

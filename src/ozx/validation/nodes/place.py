@@ -16,12 +16,12 @@ _T = TypeVar("_T")
 Check = Generator[Finding, None, _T]
 
 
-class Place(NamedTuple):
+class JsonPlace(NamedTuple):
     """A value and its position in a metadata document.
 
     Examples
     --------
-    >>> place = Place("0/zarr.json", "/attributes") / "a/b" / 0
+    >>> place = JsonPlace("0/zarr.json", "/attributes") / "a/b" / 0
     >>> place.pointer
     '/attributes/a~1b/0'
     """
@@ -33,12 +33,12 @@ class Place(NamedTuple):
     # 100,000 places.
     steps: tuple[str | int, ...] = ()
 
-    def __truediv__(self, step: str | int) -> Place:
+    def __truediv__(self, step: str | int) -> JsonPlace:
         return self.below(step)
 
-    def below(self, *steps: str | int) -> Place:
+    def below(self, *steps: str | int) -> JsonPlace:
         """Return the position of a member of this value."""
-        return Place(self.entry, self.base, (*self.steps, *steps))
+        return JsonPlace(self.entry, self.base, (*self.steps, *steps))
 
     @property
     def pointer(self) -> str:
@@ -69,7 +69,7 @@ def repeated(values: Iterable[_T]) -> list[_T]:
     return [value for value, count in Counter(values).items() if count > 1]
 
 
-def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] | None]:
+def expect_object(value: Any, place: JsonPlace, rule: str) -> Check[dict[str, Any] | None]:
     """Return `value` if it is an object; otherwise yield a finding and return None."""
     if isinstance(value, dict):
         return value
@@ -77,7 +77,7 @@ def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] |
     return None
 
 
-def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Check[list[Any] | None]:
+def expect_list(value: Any, place: JsonPlace, rule: str, of: str = "a list") -> Check[list[Any] | None]:
     """Return `value` if it is a list; otherwise yield a finding and return None."""
     if isinstance(value, list):
         return value
@@ -86,8 +86,8 @@ def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Chec
 
 
 def expect_objects(
-    value: Any, place: Place, rule: str, *, may_be_empty: bool = False
-) -> Check[list[tuple[Place, dict[str, Any]]]]:
+    value: Any, place: JsonPlace, rule: str, *, may_be_empty: bool = False
+) -> Check[list[tuple[JsonPlace, dict[str, Any]]]]:
     """Return the objects in a list with their positions; yield a finding for each item that is not an object."""
     items = yield from expect_list(value, place, rule, "a list of objects")
     if items is None:
@@ -118,7 +118,7 @@ def as_integer(value: Any) -> int | None:
 def expect_text(
     parent: dict[str, Any],
     key: str,
-    place: Place,
+    place: JsonPlace,
     rule: str,
     *,
     is_optional: bool = False,
@@ -133,7 +133,13 @@ def expect_text(
 
 
 def expect_integer(
-    parent: dict[str, Any], key: str, place: Place, rule: str, *, least: int | None = None, is_optional: bool = False
+    parent: dict[str, Any],
+    key: str,
+    place: JsonPlace,
+    rule: str,
+    *,
+    least: int | None = None,
+    is_optional: bool = False,
 ) -> Check[int | None]:
     """Return ``parent[key]`` if it is an integer >= `least`; otherwise yield a finding and return None."""
     value = find(parent, key)
@@ -146,17 +152,17 @@ def expect_integer(
     return None
 
 
-def _missing_or_wrong(place: Place, key: str, expected: str, value: Any) -> str:
+def _missing_or_wrong(place: JsonPlace, key: str, expected: str, value: Any) -> str:
     if value is MISSING:
         return f"{_name(place)}: expected {key}, {expected}; it is missing"
     return f"{_name(place / key)}: expected {expected}; found {shown(value)}"
 
 
-def _message(place: Place, expected: str, value: Any) -> str:
+def _message(place: JsonPlace, expected: str, value: Any) -> str:
     return f"{_name(place)}: expected {expected}; {describe_found(value)}"
 
 
-def _name(place: Place) -> str:
+def _name(place: JsonPlace) -> str:
     """Return the end of a JSON pointer, written as ``datasets[1].path``."""
     name = ""
     for part in place.pointer.removeprefix("/attributes").removeprefix("/ome").split("/")[1:]:

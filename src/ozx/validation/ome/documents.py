@@ -12,7 +12,15 @@ from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
 from ozx.hierarchy.ome.model import OME_KEYS
 from ozx.hierarchy.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.place import MISSING, Place, describe_found, expect_list, expect_object, expect_objects, find
+from ozx.validation.nodes.place import (
+    MISSING,
+    JsonPlace,
+    describe_found,
+    expect_list,
+    expect_object,
+    expect_objects,
+    find,
+)
 from ozx.validation.ome.coordinates.ends import Systems, check_ends, check_systems
 from ozx.validation.ome.coordinates.image import check_image
 from ozx.validation.ome.coordinates.steps import check_step
@@ -31,7 +39,7 @@ from ozx.validation.wording import listed, shown
 # Rules about the images of a group (OME-Zarr 0.5.2, "multiscales" metadata).
 
 
-def check_multiscales(value: Any, place: Place, *, has_systems: bool | None = None) -> Iterator[Finding]:
+def check_multiscales(value: Any, place: JsonPlace, *, has_systems: bool | None = None) -> Iterator[Finding]:
     """Yield findings about the images of a group, from the group's own metadata only.
 
     `has_systems` tells whether images of this version have coordinate systems; if None, the form of each image decides.
@@ -47,7 +55,7 @@ def check_multiscales(value: Any, place: Place, *, has_systems: bool | None = No
         yield from _check_descriptions(item, where)
 
 
-def _check_multiscale(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_multiscale(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each "multiscales" dictionary MUST contain the field "axes", see "axes" metadata."
     axes = yield from check_axes(find(item, "axes"), place / "axes")
     if axes is not None:
@@ -65,7 +73,7 @@ def _check_multiscale(item: dict[str, Any], place: Place) -> Iterator[Finding]:
         yield from check_transformations(item["coordinateTransformations"], where, ndim)
 
 
-def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_descriptions(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each "multiscales" dictionary SHOULD contain the field "name"."
     name = find(item, "name")
     if not isinstance(name, str):
@@ -87,7 +95,7 @@ _COLOR = re.compile("[0-9A-Fa-f]{6}")
 _WINDOW = ("min", "max", "start", "end")
 
 
-def check_omero(value: Any, place: Place) -> Iterator[Finding]:
+def check_omero(value: Any, place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about the display settings of an image's channels."""
     omero = yield from expect_object(value, place, "ome/omero")
     if omero is None:
@@ -99,7 +107,7 @@ def check_omero(value: Any, place: Place) -> Iterator[Finding]:
         yield from _check_channel(channel, where)
 
 
-def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_channel(channel: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each dictionary in "channels" MUST contain the field "color", which is a string of 6 hexadecimal digits
     # specifying the color of the channel in RGB format."
     color = find(channel, "color")
@@ -122,7 +130,7 @@ def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
         yield place.finding("ome/channel-display", f"expected {' and '.join(missing)}, which viewers rely on; missing")
 
 
-def _check_window(window: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_window(window: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     values = [find(window, key) for key in _WINDOW]
     if as_numbers(values) is None:
         wrong = [key for key, value in zip(_WINDOW, values, strict=True) if as_numbers([value]) is None]
@@ -140,7 +148,7 @@ def _check_window(window: dict[str, Any], place: Place) -> Iterator[Finding]:
 # Rules about scenes, which define the positions of several images (OME-Zarr 0.6, "scene" metadata).
 
 
-def check_scene(value: Any, place: Place) -> Iterator[Finding]:
+def check_scene(value: Any, place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about a scene, from its own metadata only."""
     scene = yield from expect_object(value, place, "ome/scene")
     if scene is None:
@@ -169,7 +177,7 @@ def check_scene(value: Any, place: Place) -> Iterator[Finding]:
 LAYOUT = "bioformats2raw.layout"
 
 
-def check_layout(value: Any, place: Place) -> Iterator[Finding]:
+def check_layout(value: Any, place: JsonPlace) -> Iterator[Finding]:
     """Yield a finding if the ``bioformats2raw.layout`` is not 3."""
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "MUST have the value "3" for the "bioformats2raw.layout" key in their
     # OME-Zarr Metadata in the `zarr.json` at the top of the hierarchy". Its schema asks for the number.
@@ -177,7 +185,7 @@ def check_layout(value: Any, place: Place) -> Iterator[Finding]:
         yield place.finding("ome/bioformats2raw", f"{LAYOUT}: expected the number 3; found {shown(value)}")
 
 
-def check_series(value: Any, place: Place) -> Iterator[Finding]:
+def check_series(value: Any, place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about the list of images in the group ``OME``."""
     # ""series" MUST be a list of string objects, each of which is a path to an image group."
     items = yield from expect_list(value, place, "ome/series", "a list of paths")
@@ -186,7 +194,7 @@ def check_series(value: Any, place: Place) -> Iterator[Finding]:
             yield (place / number).finding("ome/series", f"expected a path; found {shown(item)}")
 
 
-_Check = Callable[[Any, Place], Iterator[Finding]]
+_Check = Callable[[Any, JsonPlace], Iterator[Finding]]
 
 _CHECKS: dict[str, _Check] = {
     "omero": check_omero,
@@ -220,7 +228,7 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
     ome = node.ome
     if ome is None:
         return
-    place = Place(node.attributes_key, node.ome_pointer)
+    place = JsonPlace(node.attributes_key, node.ome_pointer)
     if node.is_v3:
         version = ome["version"] if isinstance(ome.get("version"), str) else None
         yield from _check_inner_versions(ome, place)
@@ -258,7 +266,7 @@ def _checks_of(version: str | None) -> Iterator[tuple[str, _Check]]:
     yield from _CHECKS.items()
 
 
-def _check_keys(ome: dict[str, Any], place: Place, version: str | None, *, is_v2: bool) -> Iterator[Finding]:
+def _check_keys(ome: dict[str, Any], place: JsonPlace, version: str | None, *, is_v2: bool) -> Iterator[Finding]:
     for key, check in _checks_of(version):
         if key in ome:
             yield from check(ome[key], place / key)
@@ -276,7 +284,7 @@ def _check_keys(ome: dict[str, Any], place: Place, version: str | None, *, is_v2
 def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator[Finding]:
     # OME-Zarr 0.5.2, "OME-Zarr Metadata": "In this file, the metadata is stored under the namespaced key `ome` in
     # `attributes`."
-    where = Place(node.attributes_key, node.attributes_pointer)
+    where = JsonPlace(node.attributes_key, node.attributes_pointer)
     if node.is_v3:
         if "ome" in attributes and node.ome is None:
             message = f"expected attributes.ome to be an object; found {shown(attributes['ome'])}"
@@ -297,7 +305,7 @@ def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator
         yield (where / "ome").finding("ome/namespace", message)
 
 
-def _check_inner_versions(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_inner_versions(ome: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     version = ome.get("version")
     # "The OME-Zarr Metadata version MUST be consistent within a hierarchy."
     for path, inner in inner_versions(ome):
@@ -306,7 +314,7 @@ def _check_inner_versions(ome: dict[str, Any], place: Place) -> Iterator[Finding
             yield place.below(*path).finding("ome/inner-version", message)
 
 
-def _check_versions_of_v2(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_versions_of_v2(ome: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # OME-Zarr 0.4.2, "multiscales": "It SHOULD contain the field "version", which indicates the version of the
     # multiscale metadata of this image (current version is 0.4)."
     for number, item in enumerate(as_list(ome.get("multiscales"))):

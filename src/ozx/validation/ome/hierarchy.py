@@ -9,7 +9,7 @@ from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import describe_draft
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
-from ozx.validation.nodes.place import MISSING, Place, find
+from ozx.validation.nodes.place import MISSING, JsonPlace, find
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.coordinates.references import check_transformation_references
 from ozx.validation.ome.documents import LAYOUT
@@ -89,7 +89,7 @@ def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
 
 
 def _check_version(node: NodeFacts) -> Iterator[Finding]:
-    place = Place(node.ome_key, node.ome_pointer)
+    place = JsonPlace(node.ome_key, node.ome_pointer)
     if not node.path and isinstance(node.version, str):
         draft = describe_draft(node.version)
         if draft is not None:

@@ -12,7 +12,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
 from ozx.validation.nodes.place import (
     MISSING,
-    Place,
+    JsonPlace,
     as_integer,
     expect_integer,
     expect_list,
@@ -28,7 +28,7 @@ from ozx.validation.wording import listed, shown
 # Rules about the list of labels and about each label image (OME-Zarr 0.5.2, "labels" metadata).
 
 
-def check_labels(value: Any, place: Place) -> Iterator[Finding]:
+def check_labels(value: Any, place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about the list of label images in a ``labels`` group."""
     # OME-Zarr 0.5.2, "labels": "The OME-Zarr Metadata in the `zarr.json` file associated with the "labels" group MUST
     # contain a JSON object with the key `labels`, whose value is a JSON array of paths to the labeled multiscale
@@ -39,7 +39,7 @@ def check_labels(value: Any, place: Place) -> Iterator[Finding]:
             yield (place / number).finding("ome/labels", f"expected a path; found {shown(item)}")
 
 
-def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Iterator[Finding]:
+def check_image_label(value: Any, place: JsonPlace, *, is_v2: bool = False) -> Iterator[Finding]:
     """Yield findings about the ``image-label`` metadata of a label image, or about its absence."""
     # "the OME-Zarr Metadata in this image-level `zarr.json` file SHOULD contain another key, `image-label`, whose value
     # is also a JSON object."
@@ -72,7 +72,7 @@ def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Itera
             yield (place / "source" / "image").finding("ome/image-label-source", message)
 
 
-def _check_values(value: Any, place: Place) -> Iterator[Finding]:
+def _check_values(value: Any, place: JsonPlace) -> Iterator[Finding]:
     is_colors = place.pointer.endswith("/colors")
     values = []
     items = yield from expect_objects(value, place, "ome/image-label-values", may_be_empty=True)
@@ -95,7 +95,7 @@ def _check_values(value: Any, place: Place) -> Iterator[Finding]:
         yield place.finding("ome/schema", "label.schema expects distinct objects; found equal objects")
 
 
-def _check_rgba(rgba: Any, place: Place) -> Iterator[Finding]:
+def _check_rgba(rgba: Any, place: JsonPlace) -> Iterator[Finding]:
     # "the objects in this array MAY contain an `rgba` key whose value MUST be an array of four integers between 0 and
     # 255, inclusive."
     is_right = (

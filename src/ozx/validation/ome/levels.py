@@ -15,7 +15,7 @@ from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.nodes.place import (
     MISSING,
     Check,
-    Place,
+    JsonPlace,
     as_integer,
     describe_found,
     expect_objects,
@@ -38,7 +38,7 @@ class _LevelFacts:
     array: ArrayMetadata
     shape: tuple[int, ...]
     scale: tuple[float, ...] | None
-    place: Place
+    place: JsonPlace
 
 
 def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
@@ -57,7 +57,9 @@ def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
             yield from _check_display(group, multiscale.axes, levels[0].shape)
 
 
-def _find_levels(group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place: Place) -> Check[list[_LevelFacts]]:
+def _find_levels(
+    group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place: JsonPlace
+) -> Check[list[_LevelFacts]]:
     levels = []
     for number, dataset in enumerate(multiscale.datasets):
         if dataset.path is None:
@@ -133,7 +135,7 @@ def _agree(finer: _LevelFacts, coarser: _LevelFacts) -> bool:
     return True
 
 
-def _check_types(levels: Sequence[_LevelFacts], place: Place, *, is_demanded: bool) -> Iterator[Finding]:
+def _check_types(levels: Sequence[_LevelFacts], place: JsonPlace, *, is_demanded: bool) -> Iterator[Finding]:
     # OME-Zarr 0.6, "multiscales": "Every Zarr array referred to by a `path` MUST have the same number of dimensions and
     # datatype". No clause of 0.5 names their data types.
     types = [level.array.data_type for level in levels if level.array.data_type is not None]
@@ -177,7 +179,7 @@ def _role(axis: Axis) -> str | None:
 _RANKS = {"time": 0, "channel": 1, "space": 2}
 
 
-def check_axes(value: Any, place: Place) -> Check[tuple[Axis, ...] | None]:
+def check_axes(value: Any, place: JsonPlace) -> Check[tuple[Axis, ...] | None]:
     """Check each axis, and yield findings; return the axes, or None if they are incomplete."""
     # OME-Zarr 0.5.2, "axes": "It MUST be a list of dictionaries, where each dictionary describes a dimension (axis)".
     items = yield from expect_objects(value, place, "ome/axes")
@@ -195,7 +197,7 @@ def check_axes(value: Any, place: Place) -> Check[tuple[Axis, ...] | None]:
     return tuple(axes) if axes and is_whole else None
 
 
-def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -> Iterator[Finding]:
+def _check_type_and_unit(item: dict[str, Any], name: str | None, place: JsonPlace) -> Iterator[Finding]:
     # "SHOULD contain the field "type". It SHOULD be one of "space", "time" or "channel", but MAY take other string
     # values". "multiscales" allows "a null / custom type", too.
     kind = find(item, "type")
@@ -219,7 +221,7 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
         yield place.finding("ome/axis-unit", f"{message}{sorted(units)[-9]}; found {shown(unit)}")
 
 
-def _check_details(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_details(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # OME-Zarr 0.6, "axes": "MAY contain the field `discrete`. The value MUST be a boolean", "MAY contain the field
     # `longName`. The value MUST be a string". 0.5 does not define them.
     for key, kind, expected in (("discrete", bool, "true or false"), ("longName", str, "a string")):
@@ -227,7 +229,7 @@ def _check_details(item: dict[str, Any], place: Place) -> Iterator[Finding]:
             yield (place / key).finding("ome/axis-fields", f"expected {key}, {expected}; found {shown(item[key])}")
 
 
-def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
+def check_axis_order(axes: Sequence[Axis], place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about the number, types and order of an image's axes."""
     # OME-Zarr 0.5.2, "multiscales": "The length of "axes" must be between 2 and 5".
     if not 2 <= len(axes) <= 5:
@@ -263,7 +265,7 @@ def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
 _ALLOWED = ("scale", "translation")
 
 
-def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place, dict[str, Any]]]]:
+def check_datasets(item: dict[str, Any], place: JsonPlace) -> Check[list[tuple[JsonPlace, dict[str, Any]]]]:
     """Check the list of levels, and yield findings; return the levels that are objects."""
     # "Each "multiscales" dictionary MUST contain the field "datasets", which is a list of dictionaries describing the
     # arrays storing the individual resolution levels."
@@ -274,7 +276,7 @@ def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place
     return datasets
 
 
-def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
+def check_transformations(value: Any, place: JsonPlace, ndim: int | None) -> Check[tuple[float, ...] | None]:
     """Check the transformations of a level or an image with `ndim` axes, and yield findings; return the scale."""
     # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "coordinateTransformations",
     # which contains a list of transformations". "It is a list of dictionaries."
@@ -297,7 +299,7 @@ def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[t
     return scale
 
 
-def check_order_of_scales(scales: list[tuple[float, ...] | None], place: Place) -> Iterator[Finding]:
+def check_order_of_scales(scales: list[tuple[float, ...] | None], place: JsonPlace) -> Iterator[Finding]:
     """Yield a finding for each level with a finer scale than the level before."""
     # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest."
     known = [(number, scale) for number, scale in enumerate(scales) if scale is not None]
@@ -308,7 +310,7 @@ def check_order_of_scales(scales: list[tuple[float, ...] | None], place: Place) 
             yield (place / number).finding("ome/level-order", message)
 
 
-def _check_kinds(kinds: list[str], place: Place) -> Iterator[Finding]:
+def _check_kinds(kinds: list[str], place: JsonPlace) -> Iterator[Finding]:
     # "They MUST contain exactly one `scale` transformation that specifies the pixel size in physical units".
     if kinds.count("scale") != 1:
         yield place.finding("ome/scale", f"expected exactly one scale; found {kinds.count('scale'):,}")
@@ -322,7 +324,7 @@ def _check_kinds(kinds: list[str], place: Place) -> Iterator[Finding]:
 
 
 def _check_parameters(
-    step: dict[str, Any], kind: str, place: Place, ndim: int | None
+    step: dict[str, Any], kind: str, place: JsonPlace, ndim: int | None
 ) -> Check[tuple[float, ...] | None]:
     # "scale | one of: "scale":List[float], "path":str", likewise for "translation".
     if kind not in step and isinstance(step.get("path"), str):
@@ -332,7 +334,9 @@ def _check_parameters(
     return (yield from check_vector(step, kind, place, ndim))
 
 
-def check_vector(step: dict[str, Any], kind: str, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
+def check_vector(
+    step: dict[str, Any], kind: str, place: JsonPlace, ndim: int | None
+) -> Check[tuple[float, ...] | None]:
     """Check the numbers of a scale or translation, and yield findings; return the numbers if they are valid."""
     value = find(step, kind)
     where, rule = place / kind, f"ome/{kind}"

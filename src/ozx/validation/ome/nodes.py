@@ -12,7 +12,7 @@ from ozx.hierarchy.ome.versions import is_understood
 from ozx.hierarchy.references import resolve_reference
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import JsonPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class OmeGroup:
 
     node: NodeFacts
     ome: OmeMetadata
-    # Place of the metadata.
-    place: Place
+    # JsonPlace of the metadata.
+    place: JsonPlace
 
     @property
     def path(self) -> str:
@@ -104,4 +104,4 @@ def _group_of(node: NodeFacts) -> OmeGroup | None:
     ome = parse_ome({"ome": node.ome} if is_v3 else node.ome, 3 if is_v3 else 2)
     if ome is None or not is_understood(ome.version, is_v3=is_v3):
         return None
-    return OmeGroup(node, ome, Place(node.ome_key, node.ome_pointer))
+    return OmeGroup(node, ome, JsonPlace(node.ome_key, node.ome_pointer))

@@ -11,7 +11,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.validation.nodes.place import (
     MISSING,
     Check,
-    Place,
+    JsonPlace,
     as_integer,
     expect_integer,
     expect_object,
@@ -30,7 +30,7 @@ _ALPHANUMERIC = re.compile("[A-Za-z0-9]+")
 _NODE_NAME = re.compile(r"(?!\.+$)(?!__)[A-Za-z0-9_.-]+")
 
 
-def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterator[Finding]:
+def check_plate(value: Any, place: JsonPlace, *, has_version: bool = True) -> Iterator[Finding]:
     """Yield findings about a plate's rows, columns, wells and acquisitions, and (up to OME-Zarr 0.5) its version."""
     plate = yield from expect_object(value, place, "ome/plate")
     if plate is None:
@@ -62,7 +62,7 @@ def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterat
         yield place.finding("ome/plate-version", "plate: expected a version; it is missing")
 
 
-def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
+def _check_lines(value: Any, place: JsonPlace) -> Check[list[str | None]]:
     """Yield findings about the rows or columns of a plate; return the names of these rows or columns."""
     names = []
     for where, item in (yield from expect_objects(value, place, "ome/plate")):
@@ -84,10 +84,10 @@ def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
 
 
 def _check_wells(
-    wells: Sequence[tuple[Place, dict[str, Any]]],
+    wells: Sequence[tuple[JsonPlace, dict[str, Any]]],
     rows: Sequence[str | None],
     columns: Sequence[str | None],
-    place: Place,
+    place: JsonPlace,
 ) -> Iterator[Finding]:
     paths = []
     for where, well in wells:
@@ -120,7 +120,7 @@ def _name_at(names: Sequence[str | None], index: int) -> str | None:
     return names[index] if index < len(names) else "(no such)"
 
 
-def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
+def _check_acquisitions(value: Any, place: JsonPlace) -> Iterator[Finding]:
     rule = "ome/acquisitions"
     identifiers = []
     for where, item in (yield from expect_objects(value, place, rule, may_be_empty=True)):
@@ -146,7 +146,7 @@ def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
         yield place.finding(rule, f"expected each id once; found {listed(several)} more than once")
 
 
-def check_well(value: Any, place: Place, *, has_free_paths: bool = False) -> Iterator[Finding]:
+def check_well(value: Any, place: JsonPlace, *, has_free_paths: bool = False) -> Iterator[Finding]:
     """Yield findings about a well's list of fields; OME-Zarr 0.6 allows more characters in their paths."""
     well = yield from expect_object(value, place, "ome/well")
     if well is None:

@@ -18,7 +18,7 @@ from typing import Any
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_texts
 from ozx.hierarchy.ome.model import AXIS_TYPES
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.place import Place
+from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.documents import LAYOUT, check_ome
 from ozx.validation.report import Finding
 
@@ -148,7 +148,7 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
         return
     if node.is_v3 and ome.get("version") != "0.5":
         return
-    place = Place(node.attributes_key, node.ome_pointer)
+    place = JsonPlace(node.attributes_key, node.ome_pointer)
     known = {_key_of(finding, place) for finding in ours if finding.severity == "error" or finding.id in _ALSO_ERRORS}
     for pointer, message in refusals(ome, is_v3=node.is_v3):
         if (pointer[0] in known) if pointer else known:  # our own rules report it
@@ -236,7 +236,7 @@ def _sentence(message: str) -> str:
     return " ".join(message.removeprefix("Value error, ").split())
 
 
-def _key_of(finding: Finding, place: Place) -> str:
+def _key_of(finding: Finding, place: JsonPlace) -> str:
     pointer = (finding.where.pointer or "").removeprefix(place.pointer)
     return pointer.removeprefix("/").partition("/")[0]
 

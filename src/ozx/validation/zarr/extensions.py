@@ -20,7 +20,7 @@ from ozx.hierarchy.zarr.extensions import (
 )
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
-from ozx.validation.nodes.place import MISSING, Place, describe_found, expect_list, expect_object, find, repeated
+from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, find, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 from ozx.validation.zarr.codecs import CODECS
@@ -57,7 +57,7 @@ def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
             if target is None or target not in hierarchy.nodes:
                 where = "which lies outside of the hierarchy" if target is None else "where there is no node"
                 message = f"the extension {shown(name)} refers to {shown(reference)}, {where}"
-                yield Place(node.key, "/extensions").finding("zarr/extension-reference", message)
+                yield JsonPlace(node.key, "/extensions").finding("zarr/extension-reference", message)
 
 
 def _extensions_of(node: NodeDocument) -> list[Extension]:
@@ -205,7 +205,7 @@ _SEMVER = re.compile(
 def check_conventions(node: NodeDocument) -> Iterator[Finding]:
     """Yield findings about the conventions that a node declares."""
     attributes = as_object(node.attributes)
-    place = Place(node.attributes_key, node.attributes_pointer)
+    place = JsonPlace(node.attributes_key, node.attributes_pointer)
     if CONVENTIONS in attributes:
         yield from _check_array(attributes[CONVENTIONS], place / CONVENTIONS)
     if SEED_CONVENTIONS in attributes or SEED_VERSION in attributes:
@@ -215,7 +215,7 @@ def check_conventions(node: NodeDocument) -> Iterator[Finding]:
 def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
     """Yield findings about attributes of a node that do not match a given schema of its conventions."""
     attributes = as_object(node.attributes)
-    place = Place(node.attributes_key, node.attributes_pointer)
+    place = JsonPlace(node.attributes_key, node.attributes_pointer)
     declared = attributes.get(CONVENTIONS)
     for item in declared if isinstance(declared, list) else ():
         url = as_object(item).get("schema_url")
@@ -231,7 +231,7 @@ def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
             yield where.below(*path).finding("conventions/schema", f"{shown(url)}: {message}")
 
 
-def _check_array(value: Any, place: Place) -> Iterator[Finding]:
+def _check_array(value: Any, place: JsonPlace) -> Iterator[Finding]:
     # By v1, "the `zarr_conventions` attribute MUST be an array of Convention Metadata Objects (CMO)."
     items = yield from expect_list(value, place, "conventions/array", "a list of objects")
     identities = []
@@ -244,7 +244,7 @@ def _check_array(value: Any, place: Place) -> Iterator[Finding]:
         yield place.finding("conventions/repeated", f"declared more than once: {listed(several)}")
 
 
-def _check_convention(convention: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_convention(convention: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # By v1, "at least one of `schema_url`, `spec_url`, or `uuid` MUST be present."
     if not any(key in convention for key in _IDENTITIES):
         message = f"expected uuid, schema_url or spec_url; found {listed(list(convention)) or 'nothing'}"
@@ -279,7 +279,7 @@ def _check_convention(convention: dict[str, Any], place: Place) -> Iterator[Find
         yield place.finding("conventions/description", f"expected {' and '.join(missing)}; missing")
 
 
-def _check_seed(attributes: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_seed(attributes: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     found = " and ".join(key for key in (SEED_VERSION, SEED_CONVENTIONS) if key in attributes)
     yield place.finding("conventions/superseded", f"{found}: conventions are declared in the form of the draft 0.1.0")
     # 0.1.0: "Nodes which conform to this specification MUST contain the following fields within their `attributes`:
@@ -300,7 +300,7 @@ def _check_seed(attributes: dict[str, Any], place: Place) -> Iterator[Finding]:
             yield from _check_seed_convention(convention, where / key)
 
 
-def _check_seed_convention(convention: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_seed_convention(convention: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     rule = "conventions/seed-object"
     # 0.1.0: "Each convention metadata object MUST contain the following fields: `version` - a semver-compatible string
     # indicating the version of the convention."

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_object, as_text
 from ozx.hierarchy.ome.model import Axis
-from ozx.validation.nodes.place import Check, Place, describe_found, expect_objects, expect_text, find
+from ozx.validation.nodes.place import Check, JsonPlace, describe_found, expect_objects, expect_text, find
 from ozx.validation.ome.coordinates.references import further_transformations, system_lengths
 from ozx.validation.ome.levels import check_axes, check_axis_order
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -20,7 +20,7 @@ from ozx.validation.wording import listed, shown
 Systems = dict[str, tuple[Axis, ...] | None]
 
 
-def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]:
+def check_systems(value: Any, place: JsonPlace, *, of_image: bool) -> Check[Systems]:
     """Check a list of coordinate systems, and yield findings; return the axes of each system by its name.
 
     The coordinate systems of an image may have only certain types of axes.
@@ -52,7 +52,7 @@ class CheckedEnd(NamedTuple):
 
     name: str
     path: str | None
-    place: Place
+    place: JsonPlace
 
     def dimensions(self, systems: Systems) -> int | None:
         """Return the number of axes of the coordinate system; None if it is not in `systems`, those of the group."""
@@ -61,7 +61,7 @@ class CheckedEnd(NamedTuple):
 
 
 def check_ends(
-    step: dict[str, Any], place: Place, systems: Systems
+    step: dict[str, Any], place: JsonPlace, systems: Systems
 ) -> Check[tuple[CheckedEnd | None, CheckedEnd | None]]:
     """Check the input and output of a transformation, and yield findings; return the ends that can be read."""
     start = yield from _check_end(find(step, "input"), place / "input", systems)
@@ -69,7 +69,7 @@ def check_ends(
     return start, stop
 
 
-def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Systems) -> Check[str | None]:
+def check_level_ends(step: dict[str, Any], path: Any, place: JsonPlace, systems: Systems) -> Check[str | None]:
     """Check the input and output of a level's transformation, and yield findings; return the output's name."""
     # Inside `multiscales > datasets`: "in the `input` object provide `path` and omit `name`", "in the `output` object
     # provide `name` and omit `path`".
@@ -94,7 +94,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Sys
     return name
 
 
-def _check_end(value: Any, place: Place, systems: Systems) -> Check[CheckedEnd | None]:
+def _check_end(value: Any, place: JsonPlace, systems: Systems) -> Check[CheckedEnd | None]:
     # "the `input` and `output` fields of `coordinateTransformations` MUST contain a json object, which MUST contain the
     # field `name` and MAY contain the field `path`."
     name = value.get("name") if isinstance(value, dict) else None
@@ -113,13 +113,13 @@ def _check_end(value: Any, place: Place, systems: Systems) -> Check[CheckedEnd |
     return CheckedEnd(name, path, place)
 
 
-def _check_name(name: str, place: Place, systems: Systems) -> Check[None]:
+def _check_name(name: str, place: JsonPlace, systems: Systems) -> Check[None]:
     if name not in systems:
         known = listed(list(systems)) if systems else "none"
         yield place.finding(_RULE, f"{shown(name)} is not a coordinate system of this group, which has {known}")
 
 
-def _check_omitted(end: Any, key: str, place: Place) -> Check[None]:
+def _check_omitted(end: Any, key: str, place: JsonPlace) -> Check[None]:
     if isinstance(end, dict) and end.get(key) is not None:
         message = f"expected no {key} in the {place.steps[-1]} of a level; found {shown(end[key])}"
         yield (place / key).finding(_RULE, message, severity="warning")

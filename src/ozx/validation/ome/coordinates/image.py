@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
-from ozx.validation.nodes.place import Check, Place, expect_objects, find
+from ozx.validation.nodes.place import Check, JsonPlace, expect_objects, find
 from ozx.validation.ome.coordinates.ends import CheckedEnd, Systems, check_ends, check_level_ends, check_systems
 from ozx.validation.ome.coordinates.steps import check_step
 from ozx.validation.ome.levels import check_datasets, check_order_of_scales
@@ -19,7 +19,7 @@ _LEVEL_KINDS = ("scale", "identity", "sequence")
 _LABEL_KINDS = ("identity", "scale", "translation", "sequence")
 
 
-def check_image(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+def check_image(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about one image that has coordinate systems."""
     # "`coordinateSystems` | JSON array of objects | yes".
     systems = yield from check_systems(find(item, "coordinateSystems"), place / "coordinateSystems", of_image=True)
@@ -48,7 +48,7 @@ def check_image(item: dict[str, Any], place: Place) -> Iterator[Finding]:
         yield from _check_further(item, place / "coordinateTransformations", systems, outputs)
 
 
-def _check_level(step: dict[str, Any], path: Any, place: Place, systems: Systems) -> Check[str | None]:
+def _check_level(step: dict[str, Any], path: Any, place: JsonPlace, systems: Systems) -> Check[str | None]:
     """Check the transformation of a level, and yield findings; return the name of its output."""
     name = yield from check_level_ends(step, path, place, systems)
     axes = None if name is None else systems.get(name)
@@ -62,7 +62,7 @@ def _check_level(step: dict[str, Any], path: Any, place: Place, systems: Systems
     return name
 
 
-def _check_scale_and_translation(step: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_scale_and_translation(step: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     parts = as_list(step.get("transformations"))
     kinds = [as_object(part).get("type") for part in parts]
     if parts and kinds != ["scale", "translation"]:
@@ -75,7 +75,7 @@ def _scale_of(step: dict[str, Any]) -> tuple[float, ...] | None:
     return next((as_numbers(part.get("scale")) for part in parts if part.get("type") == "scale"), None)
 
 
-def _check_further(item: dict[str, Any], place: Place, systems: Systems, outputs: list[str]) -> Iterator[Finding]:
+def _check_further(item: dict[str, Any], place: JsonPlace, systems: Systems, outputs: list[str]) -> Iterator[Finding]:
     # "each `multiscales` object MAY contain the field `coordinateTransformations`".
     value = item["coordinateTransformations"]
     steps = yield from expect_objects(value, place, "ome/transformations", may_be_empty=True)
@@ -95,7 +95,7 @@ def _check_further(item: dict[str, Any], place: Place, systems: Systems, outputs
             yield from _check_label_end(end, step, where)
 
 
-def _check_label_end(end: CheckedEnd, step: dict[str, Any], place: Place) -> Iterator[Finding]:
+def _check_label_end(end: CheckedEnd, step: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "The other MUST reference a named coordinate system in the same multiscales group …, or in a child labels group
     # (by `name` and `path`)."
     if end.path is None:

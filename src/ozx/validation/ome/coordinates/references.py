@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
-from ozx.validation.nodes.place import Check, Place
+from ozx.validation.nodes.place import Check, JsonPlace
 from ozx.validation.ome.coordinates.steps import Step, check_step
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
@@ -83,7 +83,7 @@ def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterato
         yield from (finding for finding in check_step(step, place, start, stop, look=look) if finding not in known)
 
 
-def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, Any]]]:
+def further_transformations(group: OmeGroup) -> Iterator[tuple[JsonPlace, dict[str, Any]]]:
     """Yield all transformations of a scene or image except those of levels, with their positions in the document."""
     images = [
         (group.place / "multiscales" / n, item) for n, item in enumerate(as_list(group.ome.raw.get("multiscales")))
@@ -115,7 +115,7 @@ def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
     return None if name is None or end.get("path") is not None else own.get(name)
 
 
-def _check_end(step: dict[str, Any], key: str, place: Place, group: OmeGroup, nodes: OmeNodes) -> Check[int | None]:
+def _check_end(step: dict[str, Any], key: str, place: JsonPlace, group: OmeGroup, nodes: OmeNodes) -> Check[int | None]:
     """Check that a group contains the coordinate system of an input or output, and yield findings; return its axes."""
     end = as_object(step.get(key))
     name, path = as_text(end.get("name")), as_text(end.get("path"))

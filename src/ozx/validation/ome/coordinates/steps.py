@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_numbers
-from ozx.validation.nodes.place import Check, Place, describe_found, expect_object, expect_objects, find
+from ozx.validation.nodes.place import Check, JsonPlace, describe_found, expect_object, expect_objects, find
 from ozx.validation.ome.levels import check_vector
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -22,7 +22,9 @@ _TOLERANCE = 1e-3
 _LARGEST = 16
 
 
-def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
+def check_matrix(
+    value: Any, place: JsonPlace, rows: int | None, columns: int | None
+) -> Check[list[list[float]] | None]:
     """Check a matrix and its numbers of `rows` and `columns` (None: any number); return the matrix.
 
     If the matrix is invalid, yield a finding and return None.
@@ -45,7 +47,7 @@ def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None
     return matrix
 
 
-def check_rotation(matrix: Sequence[Sequence[float]], place: Place) -> Iterator[Finding]:
+def check_rotation(matrix: Sequence[Sequence[float]], place: JsonPlace) -> Iterator[Finding]:
     """Yield a finding if a square matrix is not a rotation."""
     if len(matrix) > _LARGEST:
         return
@@ -87,7 +89,7 @@ class Step(NamedTuple):
     """One transformation: its document, and its numbers of input and output axes (None if unknown)."""
 
     document: dict[str, Any]
-    place: Place
+    place: JsonPlace
     start: int | None
     stop: int | None
     depth: int
@@ -100,7 +102,7 @@ Look = Callable[[Step], Iterator[Finding]]
 
 def check_step(
     document: dict[str, Any],
-    place: Place,
+    place: JsonPlace,
     start: int | None,
     stop: int | None,
     depth: int = 0,
@@ -134,7 +136,7 @@ def _check_identity(step: Step) -> Check[int | None]:
     return (yield from _check_equal(step.place, step.start, step.stop))
 
 
-def _check_equal(place: Place, start: int | None, stop: int | None) -> Check[int | None]:
+def _check_equal(place: JsonPlace, start: int | None, stop: int | None) -> Check[int | None]:
     """Check that input and output have the same number of axes, else yield a finding; return the number."""
     if start is not None and stop is not None and start != stop:
         message = f"expected as many axes in the output as in the input; found {stop} and {start}"
@@ -165,7 +167,7 @@ def _check_map_axis(step: Step) -> Check[int | None]:
     return count if indices is None or count is not None else len(indices)
 
 
-def _check_indices(step: dict[str, Any], key: str, place: Place, count: int | None) -> Check[list[int] | None]:
+def _check_indices(step: dict[str, Any], key: str, place: JsonPlace, count: int | None) -> Check[list[int] | None]:
     """Check a list of distinct axis indexes below `count`, and yield findings; return the indexes."""
     value, where = find(step, key), place / key
     if not isinstance(value, list) or not all(type(item) is int and item >= 0 for item in value):
@@ -230,7 +232,7 @@ def _check_rotation(step: Step) -> Check[int | None]:
     return count
 
 
-def _is_in_document(step: dict[str, Any], key: str, place: Place) -> Check[bool]:
+def _is_in_document(step: dict[str, Any], key: str, place: JsonPlace) -> Check[bool]:
     """Return True if the parameters are numbers in the document, False if they are an array at a path.
 
     If both or neither are given, yield a finding.

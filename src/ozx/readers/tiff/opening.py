@@ -8,25 +8,28 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import tostring
 
+from ozx.archive.other_formats import find_format
 from ozx.codecs.zarr_errors import words_of
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.extras import needed
-from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
+from ozx.flow.sources.wrong_sources import check_is_image_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
-from ozx.images.description import ImageDescription, PlateDescription
+from ozx.images.description import ImageDescription
 from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
-from ozx.images.tiff.description import describe_plain
-from ozx.images.tiff.pages import list_series
-from ozx.images.tiff.segments import FileSet, check_decodable
-from ozx.images.tiff.source import TiffOptions, TiffSource
+from ozx.images.pixel_source import PixelSource
 from ozx.marks import mark_of
+from ozx.readers.files import FileSet
+from ozx.readers.images import Images, ReadingOptions, SourceImage
+from ozx.readers.tiff.description import describe_plain
+from ozx.readers.tiff.pages import list_series
+from ozx.readers.tiff.segments import check_decodable
+from ozx.readers.tiff.source import TiffSource
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
@@ -219,68 +222,45 @@ _BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|sh
 _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised")
 
 
-@dataclass(frozen=True, slots=True)
-class TiffImage:
-    """One image of a TIFF file: its pixels, its stored lower levels, and its metadata."""
+class TiffReader:
+    """The reader of TIFF files, and of the OME-XML files that name some."""
 
-    source: TiffSource
-    levels: tuple[TiffSource, ...]
-    description: ImageDescription
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Return whether a file begins like TIFF or OME-XML."""
+        del path
+        known = find_format(head)
+        return (known is not None and known.is_tiff) or is_like_ome_xml(head.decode("utf-8", "replace"))
 
-
-@dataclass
-class TiffImages:
-    """The images of a TIFF file and of the other files that belong to it; a ``with`` block closes them."""
-
-    path: str  # the given file
-    images: dict[int, TiffImage]  # the chosen images, by number
-    count: int  # number of all images in the file
-    plate: PlateDescription | None  # the plate of the images; its fields have the numbers of the images
-    ome_xml: str | None  # the OME-XML of the file, or of its companion
-    files: FileSet
-    notes: tuple[str, ...] = field(default=())  # remarks, one sentence each
-    # Losses that are known before any pixels are read, one sentence each, if `on_error` is ``fill``.
-    damage: tuple[str, ...] = field(default=())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.files.close()
-
-
-def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
-    """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
-    options = options or TiffOptions()
-    check_is_tiff_file(path)
-    try:
-        with _listening() as said, _opened(path) as (file, document, text):
-            return _read_images(path, file, document, text, options, said)
-    except OzxError as error:
-        raise error.at(path) from None
-    except OSError:
-        raise
-    except Exception as error:
-        # Contradictory tags make tifffile divide by zero, or take a tuple for a number.
-        problem = f"the tags of the file cannot be understood: {words_of(error)}"
-        raise FormatError(problem, path=path) from error
+    def open(self, path: str, options: ReadingOptions) -> Images:
+        """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
+        try:
+            with _listening() as said, _opened(path) as (file, document, text):
+                return _read_images(path, file, document, text, options, said)
+        except OzxError as error:
+            raise error.at(path) from None
+        except OSError:
+            raise
+        except Exception as error:
+            # Contradictory tags make tifffile divide by zero, or take a tuple for a number.
+            problem = f"the tags of the file cannot be understood: {words_of(error)}"
+            raise FormatError(problem, path=path) from error
 
 
 def count_files(path: str) -> int:
-    """Return the number of files that the OME-XML of a TIFF file names; much faster than `open_tiff`."""
+    """Return the number of files that the OME-XML of a TIFF file names; much faster than opening it."""
     with _listening(), _opened(path) as (_, document, _):
         return 0 if document is None else len(document.files)
 
 
 @lru_cache(maxsize=4)
-def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> TiffImages:
+def _open_again(path: str, options: ReadingOptions, state: tuple[int, int]) -> Images:
     del state  # part of the cache's key: a changed file is opened again
-    return open_tiff(path, options)
+    return TiffReader().open(path, options)
 
 
 def _source_again(
-    path: str, seen: Seen, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
-) -> TiffSource:
+    path: str, seen: Seen, options: ReadingOptions, state: tuple[int, int], image: int, level: int, files: FileSet
+) -> PixelSource:
     """Recreate a pickled source; in each process, all sources of a file share the open file."""
     check_same(path, seen)
     files.check_unchanged()
@@ -346,7 +326,7 @@ def _parse_document(text: str) -> OmeXml | None:
 
 @contextlib.contextmanager
 def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
-    check_is_tiff_file(path)
+    check_is_image_file(path)
     with needed("tiff", "reading a TIFF file"):
         from tifffile import TiffFile  # noqa: PLC0415 (an extra)
     try:
@@ -360,9 +340,10 @@ def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
 
 
 def _read_images(
-    path: str, file: TiffFile, document: OmeXml | None, text: str | None, options: TiffOptions, said: list[str]
-) -> TiffImages:
-    series, damage = _list_series(file, options, said)
+    path: str, file: TiffFile, document: OmeXml | None, text: str | None, options: ReadingOptions, said: list[str]
+) -> Images:
+    series, lost = _list_series(file, options, said)
+    damage = list(lost)
     files, notes = FileSet(), [f"tifffile: {message}" for message in said if not _TOLD.search(message)]
     if document is not None and series[0].kind == "ome":
         numbers = _match(document, series)
@@ -381,16 +362,29 @@ def _read_images(
         try:
             if 0 in series[number].shape:
                 raise FormatError("expected an image of at least one pixel; one side has length 0")  # noqa: TRY301
-            images[number] = _read_image(path, number, series[number], descriptions[number], options, files, notes)
+            images[number] = _read_image(
+                path, number, series[number], descriptions[number], options, files, notes, damage
+            )
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
                 error.message = f"image {number} of {len(series)}: {error.message}"
                 error.hint = error.hint or "--series N (series=N) imports another image."
             raise
-    return TiffImages(path, images, len(series), plate, text, files, tuple(notes), damage)
+    return Images(
+        path,
+        images,
+        len(series),
+        files,
+        plate=plate,
+        ome_xml=text,
+        notes=tuple(notes),
+        damage=tuple(dict.fromkeys(damage)),
+    )
 
 
-def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
+def _list_series(
+    file: TiffFile, options: ReadingOptions, said: list[str]
+) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
     """Return the series of the file, and descriptions of the pages that are lost because the file is cut off."""
     try:
         check_index(file)
@@ -429,10 +423,11 @@ def _read_image(
     number: int,
     series: TiffPageSeries,
     description: ImageDescription,
-    options: TiffOptions,
+    options: ReadingOptions,
     files: FileSet,
     notes: list[str],
-) -> TiffImage:
+    damage: list[str],
+) -> SourceImage:
     sources: list[TiffSource] = []
     for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
@@ -445,7 +440,14 @@ def _read_image(
             notes.append(f"image {number}, level {level} of the file cannot be used: {error.message}")
             break
         sources.append(source)
-    return TiffImage(sources[0], tuple(sources[1:]), description)
+        damage += source.damage
+    full = sources[0]
+    lengths = dict(zip(full.axes, full.shape, strict=True))
+    guesses = [
+        f"an unnamed dimension of length {lengths[axis]:,} became the axis {axis}; --axes sets another"
+        for axis in full.guessed
+    ]
+    return SourceImage(full, sources[1:], description, guesses)
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:

@@ -14,7 +14,8 @@ import ozx
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
-from ozx.store.remote_directory_store import ObjectMarks, RemoteDirectoryStore
+from ozx.store.current_objects import CurrentObjects, ObjectMarks
+from ozx.store.read_only_stores import SourceStore
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -31,7 +32,8 @@ def server(tmp_path):
 
 @pytest.fixture
 def store(server):
-    return RemoteDirectoryStore(RemoteFolder(f"{server.url}/a.zarr", {"retry_config": {"max_retries": 0}}))
+    folder = RemoteFolder(f"{server.url}/a.zarr", {"retry_config": {"max_retries": 0}})
+    return SourceStore(CurrentObjects(folder))
 
 
 def put(folder, value, key=KEY):
@@ -74,7 +76,7 @@ def test_two_first_reads_at_the_same_time(server, store, part, monkeypatch):
     def fetch_late(self, *arguments):
         result = fetch(self, *arguments)
         monkeypatch.setattr(RemoteFolder, "fetch", fetch)
-        store._marks.keep(KEY, result[0]._replace(identity="other"))
+        store._source._marks.keep(KEY, result[0]._replace(identity="other"))
         return result
 
     if isinstance(part, RangeByteRequest):
@@ -84,7 +86,7 @@ def test_two_first_reads_at_the_same_time(server, store, part, monkeypatch):
 
         def find_late(self, key):
             found = find(self, key)
-            store._marks.keep(KEY, found._replace(identity="other"))
+            store._source._marks.keep(KEY, found._replace(identity="other"))
             return found
 
         monkeypatch.setattr(RemoteFolder, "find", find_late)

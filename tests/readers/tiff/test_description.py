@@ -10,14 +10,14 @@ from tiffs import ome_image, ome_xml, pixels, write_imagej, write_ome
 import ozx
 from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.units import PixelSize
-from ozx.images.tiff.opening import open_tiff
+from ozx.readers.registry import open_images
 
 RAMP = np.arange(256, dtype="uint8")
 BLACK = np.zeros(256, "uint8")
 
 
 def described(path):
-    with open_tiff(str(path)) as images:
+    with open_images(str(path)) as images:
         return images.images[0].description
 
 

@@ -14,9 +14,9 @@ from tiffs import (
 )
 
 from ozx.images.pixel_source import PixelSource
-from ozx.images.tiff import segments as tiff_segments
-from ozx.images.tiff.opening import open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.images import ReadingOptions
+from ozx.readers.registry import open_images
+from ozx.readers.tiff import segments as tiff_segments
 
 SEGMENTS = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 7}, "whole": {}}
 
@@ -39,7 +39,7 @@ def blocks(source, divisor=2):
 def check(path, axes=None, *, image=0, level=0):
     array, letters = expected(path, series=image, level=level)
     array = in_ome_order(array, letters)
-    with open_tiff(str(path), TiffOptions(with_levels=True)) as images:
+    with open_images(str(path), ReadingOptions(with_levels=True)) as images:
         found = images.images[image]
         source = (found.source, *found.levels)[level]
         assert isinstance(source, PixelSource)
@@ -83,7 +83,7 @@ def test_each_strip_and_tile_is_decoded_once_whatever_blocks_are_asked_for(tmp_p
     decoded = []
     read = tiff_segments.SegmentReader.read
     monkeypatch.setattr(tiff_segments.SegmentReader, "read", lambda *given: (decoded.append(given[2]), read(*given))[1])
-    with open_tiff(str(path)) as images, ThreadPoolExecutor(4) as pool:
+    with open_images(str(path)) as images, ThreadPoolExecutor(4) as pool:
         source = images.images[0].source
         list(pool.map(source.read, blocks(source, 5)))
         with tifffile.TiffFile(path) as file:

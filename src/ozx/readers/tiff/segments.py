@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
@@ -12,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, UnsupportedError
+from ozx.readers.files import FileSet
 
 if TYPE_CHECKING:
     from tifffile import TiffFrame, TiffPage
@@ -22,60 +20,6 @@ _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
 # The most decoded bytes of a strip or tile; a damaged tag may claim more than any memory has.
 _LARGEST_SEGMENT = 8 << 30
-# Systems allow a process 256 or 1,024 open files.
-_MOST_OPEN = 64
-
-
-class FileSet:
-    """The files of an image, safe to read from any number of threads; the number of open files is limited.
-
-    After its first use in any process, a file must not change.
-    """
-
-    def __init__(self) -> None:
-        self._files: dict[str, FileSource] = {}
-        self._open: OrderedDict[str, FileSource] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, FileSource]:
-        return self._files
-
-    def __setstate__(self, files: dict[str, FileSource]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._files = files
-
-    def __getitem__(self, path: str) -> FileSource:
-        with self._lock:
-            source = self._files.get(path)
-            if source is None:
-                source = self._files[path] = FileSource(path)
-                source.size()  # records the state of the file
-            self._open[path] = source
-            self._open.move_to_end(path)
-            if len(self._open) > _MOST_OPEN:
-                # Closing waits for reads in progress.
-                self._open.popitem(last=False)[1].close()
-        return source
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._files))
-
-    def check_unchanged(self) -> None:
-        """Check that no file was modified or replaced since its first use."""
-        for source in list(self._files.values()):
-            try:
-                source.check_unchanged()
-            except FormatError as error:
-                # The rule and hint of the original error are for archives.
-                hint = "Import the file again when the program that writes it has finished."
-                raise FormatError(error.message, path=source.name, hint=hint) from None
-
-    def close(self) -> None:
-        """Close all files; the next read opens its file again."""
-        with self._lock:
-            for source in self._open.values():
-                source.close()
-            self._open.clear()
 
 
 def check_decodable(keyframe: TiffPage) -> None:

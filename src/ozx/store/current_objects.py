@@ -1,4 +1,4 @@
-"""Read a remote directory as a zarr store."""
+"""The objects of a remote directory as they are when they are read; no read mixes two versions of an object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.remote_objects import find_keys
 from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.read_only_stores import ReadOnlyStore
 
 # About 10 MB. A reader needs the mark of a shard from the read of the shard's index to the reads of its chunks, and
 # far fewer shards are read at a time.
@@ -59,62 +58,67 @@ class ObjectMarks:
             return known
 
 
-class RemoteDirectoryStore(ReadOnlyStore):
-    """A read-only zarr store of the objects below a URL; each object is requested when it is read.
+class CurrentObjects:
+    """The objects below a URL as they are when they are read; a `SourceStore` shows them to zarr.
 
     A whole value comes from one response, and is the value at that time: new keys and changed metadata are found. From
     the first read of a part of a value, such as the index of a shard, all parts must come from the same object: if its
-    length or identity changes, reads of parts raise `FormatError` (``zip/changed``). A new store reads the new object.
+    length or identity changes, reads of parts raise `FormatError` (``zip/changed``). A new object of this class reads
+    the new value.
     """
 
     def __init__(self, folder: RemoteFolder) -> None:
-        super().__init__(folder.name)
         self._folder = folder
         self._marks = ObjectMarks()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RemoteDirectoryStore) and self._folder.url == other._folder.url
+        return isinstance(other, CurrentObjects) and self._folder.url == other._folder.url
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # as every store that compares by value
 
-    def _iter_keys(self) -> Iterable[str]:
+    @property
+    def name(self) -> str:
+        """The URL of the folder without a query."""
+        return self._folder.name
+
+    def iter_keys(self) -> Iterable[str]:
         """Return all keys; on a server without listing, only the metadata keys."""
         folder = self._folder
         if folder.can_list:
             return [key for key, _ in folder.list_objects()]
         return find_keys(folder, metadata_only=True).marks
 
-    def _size(self, key: str) -> int | None:
-        found = self._folder.find(key)
-        return None if found is None else found.size
+    def size(self, key: str) -> int:
+        """Return the length of an object in bytes."""
+        return self._find(key).size
 
-    def _read(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
-        try:
-            if byte_range is not None:
-                return self._read_part(key, byte_range)
-            data = self._folder.read(key)
-        except KeyError:
-            return None
+    def read(self, key: str) -> bytes:
+        """Return an object; raise `FormatError` if it is metadata that is too long."""
+        data = self._folder.read(key)
         if is_any_metadata_key(key):
             check_value_length(len(data), key)
         return data
 
-    def _read_part(self, key: str, byte_range: ByteRequest) -> bytes:
-        folder, known = self._folder, self._marks.get(key)
+    def read_range(self, key: str, byte_range: ByteRequest) -> bytes:
+        """Return the requested bytes of an object."""
+        known = self._marks.get(key)
         if isinstance(byte_range, RangeByteRequest):
             size = byte_range.end
         else:
-            if known is None:
-                known = self._compared(folder.find(key), key)
+            known = known or self._compared(self._find(key), key)
             size = known.size
-        found, data = folder.fetch(key, *requested_span(byte_range, size), known)
+        found, data = self._folder.fetch(key, *requested_span(byte_range, size), known)
         self._compared(found, key)
         return data
 
-    def _compared(self, found: Mark | None, key: str) -> Mark:
-        """Return the mark of an object; raise an error if an earlier read of a part found another mark."""
+    def _find(self, key: str) -> Mark:
+        found = self._folder.find(key)
         if found is None:
             raise KeyError(key)
+        return found
+
+    def _compared(self, found: Mark, key: str) -> Mark:
+        """Return the mark of an object; raise an error if an earlier read of a part found another mark."""
         known = self._marks.keep(key, found)
         if known != found:
             raise changed_error(self._folder.name_of(key), known.size, found.size)

@@ -1,4 +1,4 @@
-"""Facts known before an import: images already imported, images of another source, and damage of the source."""
+"""Facts known before an import: images already imported, and images of another source."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, OzxError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
+from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
-from ozx.images.tiff.opening import TiffImages, open_tiff
-from ozx.images.tiff.source import TiffOptions
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.quoting import quote
+from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.registry import open_images
 
 
 class Claims:
     """Record of the images that consist of several files, each with the first source that opens these files."""
 
-    def __init__(self, sources: Sequence[str] = (), options: TiffOptions | None = None) -> None:
+    def __init__(self, sources: Sequence[str] = (), options: ReadingOptions | None = None) -> None:
         self._given, self._options = sources, options
         self._sources: dict[frozenset[str], str] = {}
         self._lock = threading.Lock()
 
-    def first(self, found: TiffImages) -> str:
+    def first(self, found: Images) -> str:
         """Return the first source, in the given order, that opens the files of an image."""
         files = _files_of(found)
         if len(files) == 1:
@@ -56,18 +56,18 @@ class Claims:
         numbers |= {number for source, number in self._companions.items() if os.path.dirname(source) in folders}
         for number in sorted(number for number in numbers if number < self._order.get(os.path.realpath(path), 0)):
             # If this source cannot be read, its own import reports the error.
-            with suppress(OzxError, OSError), open_tiff(self._given[number], self._options) as other:
+            with suppress(OzxError, OSError), open_images(self._given[number], self._options) as other:
                 if _files_of(other) == files:
                     yield self._given[number]
 
 
-def _files_of(found: TiffImages) -> frozenset[str]:
+def _files_of(found: Images) -> frozenset[str]:
     return frozenset(map(os.path.realpath, found.files))
 
 
-def has_images(target: str, hierarchy: NewHierarchy) -> bool:
+def has_images(archive: Place, hierarchy: NewHierarchy) -> bool:
     """Return whether an archive contains the images of a hierarchy, compared by path, shape and pixel type."""
-    source = FileSource(target)
+    source = archive.open()
     try:
         view = ArchiveView(source)
         for path, image in hierarchy.images.items():
@@ -75,7 +75,7 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
             if item is None:
                 return False
             document = parse_document(view.read_document(item), item.key)
-            pixels = image.levels[0].source
+            pixels = image.sources[0]
             if (document.get("shape"), document.get("data_type")) != (list(pixels.shape), pixels.dtype.name):
                 return False
     except FormatError:
@@ -85,20 +85,14 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
     return True
 
 
-def other_metadata(target: str, edits: Edits | None) -> list[str]:
+def other_metadata(archive: Place, edits: Edits | None) -> list[str]:
     """Return a note if `edits` would change the metadata of an existing archive that the import keeps."""
     if edits is None:
         return []
-    with suppress(OzxError, OSError), closing(FileSource(target)) as source:
+    with suppress(OzxError, OSError), closing(archive.open()) as source:
         plan, _ = plan_edit(ArchiveView(source), edits)
         if plan.differences:
             what = ", ".join(dict.fromkeys(difference.what for difference in plan.differences))
             kept = f"the file was already complete and keeps its metadata, which differs from the options ({what})"
-            return [f"{kept}; to change it, give these options to ozx edit {quote(target)}"]
+            return [f"{kept}; to change it, give these options to ozx edit {quote(archive.name)}"]
     return []
-
-
-def known_damage(found: TiffImages) -> dict[str, None]:
-    """Return descriptions of the damage that is known before any pixel is read."""
-    sources = (source for image in found.images.values() for source in (image.source, *image.levels))
-    return dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))

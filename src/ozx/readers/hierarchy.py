@@ -1,4 +1,4 @@
-"""The new hierarchy for a TIFF file's images: one image at the root, a series, or a plate."""
+"""The new hierarchy for the images of a file: one image at the root, a series, or a plate."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
-from ozx.images.tiff.description import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
-from ozx.images.tiff.opening import TiffImages
-from ozx.images.tiff.source import TiffSource
 from ozx.images.writing.new_image import (
     LABEL_KINDS,
     NewHierarchy,
     NewImage,
-    NewLevel,
     PyramidChoice,
+    PyramidLevel,
     plate_of,
     series_of,
 )
+from ozx.readers.images import Images
+from ozx.readers.notes import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
 
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
 
 
 @dataclass(frozen=True, slots=True)
 class HierarchyOptions:
-    """Options for the hierarchy that is made from a TIFF file."""
+    """Options for the hierarchy that is made from a file."""
 
     is_alone: bool = False  # whether a field of a plate becomes a single image, without the plate
     edits: Edits | None = None  # metadata that overrides the file's
@@ -42,7 +41,7 @@ class HierarchyOptions:
 
 
 def stem_of(path: str) -> str:
-    """Return the name of a TIFF file without suffixes such as ``.ome.tif``.
+    """Return the name of an image file without suffixes such as ``.ome.tif``.
 
     Examples
     --------
@@ -56,14 +55,14 @@ def stem_of(path: str) -> str:
     return os.path.splitext(name)[0]
 
 
-def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
-    """Return the hierarchy to write for a TIFF file, and notes about it."""
+def plan_images(found: Images, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
+    """Return the hierarchy to write for the images of a file, and notes about it."""
     notes, numbers = ImageNotes(found.count), list(found.images)
     if options.edits is not None:
         options.edits.check_axes([axes_of(found.images[number].source) for number in numbers])
     is_plate = found.plate is not None and not options.is_alone
     images = {number: _new_image(found, number, options, notes, is_alone=not is_plate) for number in numbers}
-    files = {}
+    files = dict(found.others) if options.keep_ome_xml else {}
     if found.ome_xml is not None and options.keep_ome_xml:
         files[ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     if found.plate is not None and is_plate:
@@ -86,28 +85,26 @@ def _as_utf8(text: str) -> bytes:
     return f"{head}{end}{rest}".encode()
 
 
-def _new_image(
-    found: TiffImages, number: int, options: HierarchyOptions, notes: ImageNotes, *, is_alone: bool
-) -> NewImage:
+def _new_image(found: Images, number: int, options: HierarchyOptions, notes: ImageNotes, *, is_alone: bool) -> NewImage:
     image = found.images[number]
     description, source = image.description, image.source
     edits = options.edits.limited_to(axes_of(source)) if options.edits is not None else None
-    axes, scale = _place(description, source, edits)
+    axes, scale, origin = _place(description, source, edits)
     for note in (*map(Note, description.notes), *iter_size_notes(description, source, options.edits)):
         notes.add(number, note)
-    for axis in source.guessed:
-        length = source.shape[source.axes.index(axis)]
-        guess = f"an unnamed dimension of length {length:,} became the axis {axis}; --axes sets another"
+    for guess in image.notes:
         notes.add(number, Note(guess))
     for note in iter_unit_notes(axes, edits):
         notes.add(number, note)
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
+    sources, levels = _levels(found, number, scale, origin, options, notes)
     new = NewImage(
         name=name,
         axes=axes,
-        levels=_levels(found, number, scale, options, notes),
+        sources=sources,
+        levels=levels,
         pyramid=options.pyramid,
         label=LabelDisplay({}, {}) if options.is_label else None,
     )
@@ -118,33 +115,42 @@ def _new_image(
                 f"{', '.join(source.axes)}",
                 path=found.path,
             )
-        return replace(new, levels=tuple(level.with_integers() for level in new.levels))
+        return new.with_integers()
     return replace(new, channels=_channels(description, new.channel_count, edits))
 
 
 def _place(
-    description: ImageDescription, source: TiffSource, edits: Edits | None
-) -> tuple[tuple[Axis, ...], tuple[float, ...]]:
-    """Return the axes with units, and the pixel size along each axis; options take precedence over the file."""
+    description: ImageDescription, source: PixelSource, edits: Edits | None
+) -> tuple[tuple[Axis, ...], tuple[float, ...], tuple[float, ...]]:
+    """Return the axes with units, the pixel size and the origin along each; options take precedence over the file."""
     sizes = {} if edits is None else edits.pixel_size
     units = {} if edits is None else edits.units_for(axes_of(source))
-    axes, scale = [], []
+    axes, scale, origin = [], [], []
     for axis in source.axes:
         known = description.sizes.get(axis)
         unit = units.get(axis, None if known is None else known.unit)
         axes.append(Axis(axis, AXIS_TYPES[axis], unit))
         scale.append(sizes.get(axis, 1.0 if known is None else known.value))
-    return tuple(axes), tuple(scale)
+        place = description.origin.get(axis)
+        # A place on the stage has a meaning only beside a size in the same unit.
+        origin.append(place.value if place is not None and place.unit == unit else 0.0)
+    return tuple(axes), tuple(scale), tuple(origin)
 
 
 def _levels(
-    found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: ImageNotes
-) -> tuple[NewLevel, ...]:
+    found: Images,
+    image: int,
+    scale: tuple[float, ...],
+    origin: tuple[float, ...],
+    options: HierarchyOptions,
+    notes: ImageNotes,
+) -> tuple[tuple[PixelSource, ...], tuple[PyramidLevel, ...]]:
     """Return the levels to import from the file: the full resolution, and the lower levels that match it."""
     full = found.images[image]
-    levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
+    sources: list[PixelSource] = [full.source]
+    levels = [PyramidLevel(full.source.shape, scale, origin)]
     for number, source in enumerate(full.levels, 1):
-        factors = _factors(full.source, source, levels[-1].source)
+        factors = _factors(full.source, source, sources[-1])
         if factors is None:
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
             notes.add(
@@ -157,13 +163,14 @@ def _levels(
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
         # The centre of an averaged pixel lies between the centres of the original pixels.
-        moved = tuple((large - small) / 2 for large, small in zip(smaller, scale, strict=True))
+        moved = tuple(at + (large - small) / 2 for at, large, small in zip(origin, smaller, scale, strict=True))
         is_first = options.pyramid.method == "nearest"
-        levels.append(NewLevel(source, smaller, (0.0,) * len(scale) if is_first else moved))
-    return tuple(levels)
+        sources.append(source)
+        levels.append(PyramidLevel(source.shape, smaller, origin if is_first else moved))
+    return tuple(sources), tuple(levels)
 
 
-def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
+def _factors(full: PixelSource, source: PixelSource, above: PixelSource) -> tuple[float, ...] | None:
     """Return the downsampling factor of a level along each axis, or None if the level shows another image.
 
     Only y and x may be shorter: both full lengths are divided by the same whole number, and rounded up or down.
@@ -207,7 +214,7 @@ def _channels(description: ImageDescription, count: int, edits: Edits | None) ->
 
 
 def _named_plate(
-    found: TiffImages, plate: PlateDescription, options: HierarchyOptions, notes: ImageNotes
+    found: Images, plate: PlateDescription, options: HierarchyOptions, notes: ImageNotes
 ) -> PlateDescription:
     """Return the plate with a name; add a note about the images outside of it."""
     outside = len(found.images) - len({number for well in plate.wells for number in well.fields})

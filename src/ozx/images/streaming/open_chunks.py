@@ -1,4 +1,4 @@
-"""Store for the chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
+"""The chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
 
 The file has one ZIP entry for each chunk, but no central directory. An entry is named ``ARRAY/PLACE``, such as
 ``0/31.0.2.2``; the last entry of a name counts. A draft is a chunk that still lacks frames; it never follows the
@@ -10,12 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
@@ -74,12 +70,11 @@ class KeptChunk:
     offset: int | None = None
 
 
-class ChunkStore:
+class OpenChunks:
     """The chunks of a stream's unfinished shards; thread-safe."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self._most = path, most
-        self._free: dict[int, list[memoryview]] = defaultdict(list)  # by length
         self.in_memory = 0
         self._file: int | None = None
         self._is_created = self._is_closed = False
@@ -94,7 +89,7 @@ class ChunkStore:
     def keep(self, name: str, data: bytes | memoryview) -> KeptChunk:
         """Keep a chunk in memory, or in the file if the memory is full.
 
-        If `data` is memory from `allocate`, the store owns this memory from now on.
+        `data` must not be changed from now on.
         """
         chunk = KeptChunk(name, len(data), None)
         with self._lock:
@@ -103,18 +98,7 @@ class ChunkStore:
                 chunk.data = data
             else:
                 self._save(chunk, data)
-                if isinstance(data, memoryview):
-                    self._free[len(data)].append(data)
         return chunk
-
-    def allocate(self, length: int) -> NDArray[np.uint8]:
-        """Return memory for a chunk; reuse the memory of an earlier chunk if possible.
-
-        Memory that one thread frees is not always available to another thread.
-        """
-        with self._lock:
-            free = self._free[length]
-            return np.asarray(free.pop()) if free else np.empty(length, np.uint8)
 
     def part(self, chunk: KeptChunk) -> Part:
         """Return a chunk as a part of its shard; a chunk that is in the file is read when the part is read."""
@@ -143,8 +127,6 @@ class ChunkStore:
                 if self._saved.pop(chunk.name, None) is not None:
                     self._released[chunk.name] = chunk
                 self.in_memory -= 0 if chunk.data is None else chunk.length
-                if isinstance(chunk.data, memoryview):
-                    self._free[chunk.length].append(chunk.data)
                 chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
@@ -204,7 +186,7 @@ class ChunkStore:
         return chunk
 
     def _rewrite(self, chunks: Sequence[KeptChunk]) -> None:
-        other = ChunkStore(_rewritten(self.path), 0)
+        other = OpenChunks(_rewritten(self.path), 0)
         try:
             other._open()
             copies = [other._append(KeptChunk(chunk.name, chunk.length, None), self.read(chunk)) for chunk in chunks]

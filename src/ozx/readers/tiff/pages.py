@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.images.tiff.layouts import LayoutChecker
-from ozx.images.tiff.segments import FileSet
+from ozx.readers.files import FileSet
+from ozx.readers.tiff.layouts import LayoutChecker
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage, TiffPageSeries
 
-    from ozx.images.tiff.layouts import Page
+    from ozx.readers.tiff.layouts import Page
 
 #: The axes of an image, in the order of OME-Zarr 0.5 ("axes" metadata): time, channel, space.
 AXES = ("t", "c", "z", "y", "x")

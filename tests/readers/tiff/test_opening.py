@@ -17,12 +17,13 @@ from tiffs import (
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.units import PixelSize
-from ozx.images.tiff.opening import check_files, open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.images import ReadingOptions
+from ozx.readers.registry import open_images
+from ozx.readers.tiff.opening import check_files
 
 
 def opened(path, **options):
-    with open_tiff(str(path), TiffOptions(**options)) as images:
+    with open_images(str(path), ReadingOptions(**options)) as images:
         return images
 
 

@@ -8,6 +8,4 @@
     Comparison of the pages of a series: their shape, pixel type and storage.
 ``description``
     Metadata from slide scanners, from the tags of any TIFF, and from ImageJ; notes about what they lack.
-``hierarchy``, ``imported``
-    The hierarchy of the images (one image, a series or a plate); images that were imported before.
 """

@@ -6,8 +6,8 @@ import tifffile
 from tiffs import file_data, ome_image, ome_xml, pixels
 
 from ozx.errors import FormatError
-from ozx.images.tiff.opening import open_tiff
-from ozx.images.tiff.source import TiffOptions
+from ozx.readers.images import ReadingOptions
+from ozx.readers.registry import open_images
 
 FIRST = pixels((33, 32))
 
@@ -70,9 +70,9 @@ def test_a_file_whose_pixels_do_not_fit_the_other_files(tmp_path, kind):
     path = write_files(tmp_path, FIRST, other, **options)
     message = rf"1\.ome\.tif: page 0: expected {words(FIRST)}, as on page 0 of 0\.ome\.tif; found {words(other)}"
     with pytest.raises(FormatError, match=message) as raised:
-        open_tiff(str(path))
+        open_images(str(path))
     assert "--on-error fill" in raised.value.hint
-    with open_tiff(str(path), TiffOptions(on_error="fill")) as images:
+    with open_images(str(path), ReadingOptions(on_error="fill")) as images:
         source = images.images[0].source
         read = source.read(whole(source))
         (damage,) = source.damage
@@ -89,4 +89,4 @@ def test_a_page_that_does_not_fit_the_other_pages(tmp_path, kind, description):
     # tifffile notices some of these pages.
     message = "page 2: expected uint16 of 33×32, as on page 0|incompatible keyframe|ImageJ series metadata invalid"
     with pytest.raises(FormatError, match=message):
-        open_tiff(str(path))
+        open_images(str(path))

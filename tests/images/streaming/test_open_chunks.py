@@ -7,8 +7,8 @@ import pytest
 from ozx.archive.byte_source import FileSource
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.flow.entry import read_part
-from ozx.images.streaming import chunk_store
-from ozx.images.streaming.chunk_store import ChunkStore
+from ozx.images.streaming import open_chunks
+from ozx.images.streaming.open_chunks import OpenChunks
 
 
 def found_in(path):
@@ -34,8 +34,8 @@ def path(tmp_path):
 
 
 def test_drafts_stay_until_later_ones_are_on_disk(path, monkeypatch):
-    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
-    store = ChunkStore(path, 0)
+    monkeypatch.setattr(open_chunks, "_MOST_UNUSED", 0)
+    store = OpenChunks(path, 0)
     take(store, store.keep("0/0", b"unneeded" * 100))
     store.save([], [("0/1", b"draft"), ("0/2", b"early"), ("0/3", b"done")])
     store.sync()
@@ -53,8 +53,8 @@ def test_drafts_stay_until_later_ones_are_on_disk(path, monkeypatch):
 
 def test_a_chunk_stays_until_its_shard_is_on_disk_too(path, monkeypatch):
     """A shard that is written after the call of `sync` may not survive a power cut."""
-    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
-    store = ChunkStore(path, 0)
+    monkeypatch.setattr(open_chunks, "_MOST_UNUSED", 0)
+    store = OpenChunks(path, 0)
     durable, other = store.keep("0/1", b"durable" * 10), store.keep("0/2", b"other" * 100)
     store.release([other])
     store.save([durable], [])
@@ -72,8 +72,8 @@ def test_a_chunk_stays_until_its_shard_is_on_disk_too(path, monkeypatch):
 # Each step of a rewrite of two chunks: the function, its module, and the number of calls before the call that fails.
 REWRITE_STEPS = [
     pytest.param(os, "open", 0, id="create the new file"),
-    pytest.param(chunk_store, "read_into_at", 1, id="read a chunk"),
-    pytest.param(chunk_store, "write_parts_at", 1, id="write a chunk"),
+    pytest.param(open_chunks, "read_into_at", 1, id="read a chunk"),
+    pytest.param(open_chunks, "write_parts_at", 1, id="write a chunk"),
     pytest.param(os, "fsync", 0, id="sync the new file"),
     pytest.param(os, "close", 0, id="close the new file"),
     pytest.param(os, "close", 1, id="close the old file"),
@@ -84,8 +84,8 @@ REWRITE_STEPS = [
 @pytest.mark.parametrize(("module", "name", "before"), REWRITE_STEPS)
 def test_no_chunk_is_lost_if_a_step_of_the_rewrite_fails(path, monkeypatch, module, name, before):
     """Until the stream ends, encoding threads go on to keep chunks."""
-    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
-    store = ChunkStore(path, 0)
+    monkeypatch.setattr(open_chunks, "_MOST_UNUSED", 0)
+    store = OpenChunks(path, 0)
     durable = [store.keep(f"0/{number}", bytes([number]) * 100) for number in range(2)]
     take(store, store.keep("0/8", b"unneeded" * 100))
     store.sync()
@@ -112,8 +112,8 @@ def test_no_chunk_is_lost_if_a_step_of_the_rewrite_fails(path, monkeypatch, modu
 
 
 def test_no_chunk_is_lost_if_the_new_file_cannot_be_opened_again(path, monkeypatch):
-    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
-    store = ChunkStore(path, 0)
+    monkeypatch.setattr(open_chunks, "_MOST_UNUSED", 0)
+    store = OpenChunks(path, 0)
     durable = store.keep("0/1", b"durable" * 10)
     take(store, store.keep("0/8", b"unneeded" * 100))
     store.sync()

@@ -6,22 +6,24 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
-from ozx.images.tiff.pages import AXES, Corner, PageMap, Spans
-from ozx.images.tiff.segments import FileSet, SegmentReader
+from ozx.images.pixel_source import PixelSource
+from ozx.readers.files import FileSet
+from ozx.readers.images import ReadingOptions
+from ozx.readers.tiff.pages import AXES, Corner, PageMap, Spans
+from ozx.readers.tiff.segments import SegmentReader
 
 if TYPE_CHECKING:
     from tifffile import TiffPageSeries
 
-    from ozx.images.tiff.layouts import Page
+    from ozx.readers.tiff.layouts import Page
 
 
 # A cache of decoded strips and tiles; each is removed when all its pixels have been used.
@@ -99,18 +101,6 @@ _KEPT_BYTES = 128 << 20
 _CUT_OFF = "cut off"
 
 
-@dataclass(frozen=True, slots=True)
-class TiffOptions:
-    """Options for opening a TIFF file."""
-
-    # Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
-    axes: tuple[str, ...] | None = None
-    keep_singletons: bool = False  # whether axes of length 1 stay
-    on_error: Literal["fail", "fill"] = "fail"  # ``fill`` replaces damaged or missing parts by zeros
-    series: int | None = None  # the number of the only image to read; None for all
-    with_levels: bool = False  # whether smaller levels are read, too
-
-
 class TiffSource:
     """A source for the pixels of a TIFF series, with axes in the order t, c, z, y, x.
 
@@ -122,8 +112,8 @@ class TiffSource:
         self,
         series: TiffPageSeries,
         files: FileSet,
-        options: TiffOptions,
-        recipe: tuple[Callable[..., TiffSource], tuple[Any, ...]],
+        options: ReadingOptions,
+        recipe: tuple[Callable[..., PixelSource], tuple[Any, ...]],
     ) -> None:
         self.files = files
         self._recipe = recipe

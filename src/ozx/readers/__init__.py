@@ -1,0 +1,13 @@
+"""Readers of other file formats: each turns a file into images, which `ozx import` writes.
+
+``images``, ``files``
+    What a reader gives: images with their pixels, levels and metadata, and the files they come from.
+``registry``
+    The reader of a file: one of another package (entry points ``ozx.readers``), that of TIFF, or that of microscopes.
+``tiff/``
+    TIFF files; the only modules that use tifffile for reading.
+``microscopes``
+    CZI, ND2, LIF, IMS and what else openreadout reads.
+``hierarchy``, ``notes``, ``imported``
+    The hierarchy of the images (one image, a series or a plate); notes about what they lack; images imported before.
+"""

@@ -1,0 +1,48 @@
+"""The reader of a file: one of another package, that of TIFF, or that of the microscopes' own formats."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ozx.archive.other_formats import LONGEST_SIGNATURE
+from ozx.errors import UsageError
+from ozx.flow.sources.wrong_sources import check_is_image_file
+from ozx.readers.images import Images, Reader, ReadingOptions
+from ozx.readers.microscopes import MicroscopeReader
+from ozx.readers.tiff.opening import TiffReader
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def open_images(path: str, options: ReadingOptions | None = None) -> Images:
+    """Open an image file with the reader that recognises it, and return its images; no pixels are read."""
+    check_is_image_file(path)
+    with open(path, "rb") as file:
+        head = file.read(LONGEST_SIGNATURE)
+    reader: Reader = next((one for one in _readers() if one.sniff(head, path)), TiffReader())
+    return reader.open(path, options or ReadingOptions())
+
+
+@functools.cache
+def _readers() -> Sequence[Reader]:
+    """Return the readers in the order in which they are asked: those of other packages come first."""
+    readers: list[Reader] = []
+    for found in sorted(_entry_points(), key=lambda each: each.name):
+        try:
+            made = found.load()
+            readers.append(made() if isinstance(made, type) else made)
+        except Exception as error:
+            raise UsageError(
+                f"cannot load the reader {found.value}: {error!r}",
+                hint="Repair or remove the package that provides the reader.",
+            ) from error
+    return (*readers, TiffReader(), MicroscopeReader())
+
+
+def _entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load)
+
+    return entry_points(group="ozx.readers")
