@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.errors import UsageError
-from ozx.hierarchy.subset.region import IndexRange, parse_levels, parse_region
+from ozx.hierarchy.subset.region import IndexRange, centred_range, parse_levels, parse_region
 
 ENDS = st.none() | st.integers(-30, 30)
 
@@ -92,3 +92,32 @@ def test_one_level():
 def test_what_are_no_levels(value):
     with pytest.raises(UsageError, match="levels"):
         parse_levels(value)
+
+
+@given(
+    length=st.integers(1, 60),
+    scale=st.sampled_from([0.1, 0.25, 0.325, 1.0, 2.5]),
+    translation=st.sampled_from([0.0, -3.0, 0.1625, 1000.0]),
+    ends=st.tuples(st.integers(-2, 140), st.integers(-2, 140)),
+)
+def test_centred_range_has_the_pixels_whose_centres_lie_in_the_bounds(length, scale, translation, ends):
+    halves = sorted(ends)  # the bounds lie on centres, and halfway between two
+    bounds = tuple(translation + half / 2 * scale for half in halves)
+    expected = [pixel for pixel in range(-1, 71) if halves[0] <= 2 * pixel < halves[1]]
+    if not expected or expected[0] < 0 or expected[-1] >= length:
+        with pytest.raises(UsageError):
+            centred_range(bounds, length, scale, translation, axis="x")
+    else:
+        assert list(range(*centred_range(bounds, length, scale, translation, axis="x"))) == expected
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_region_in_units_needs_a_pixel_size(scale):
+    with pytest.raises(UsageError, match="no pixel size"):
+        centred_range((0, 1), 10, scale, axis="x")
+
+
+@pytest.mark.parametrize("bounds", [(float("nan"), 1), (0, float("inf"))])
+def test_a_region_in_units_has_finite_bounds(bounds):
+    with pytest.raises(UsageError, match="finite"):
+        centred_range(bounds, 10, 1.0, axis="x")

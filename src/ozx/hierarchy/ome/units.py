@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ozx.errors import UsageError
 
@@ -126,18 +127,37 @@ _RELATIVE = ("", "pixel", "reference frame")
 
 # The first of two symbols: OME-XML uses the micro sign, not the Greek letter.
 _SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
-_METERS = {
-    **{
-        f"{prefix}meter": 10.0**power
-        for prefix, power in zip(
-            ("femto", "pico", "nano", "micro", "milli", "centi", "deci", "", "kilo"),
-            (-15, -12, -9, -6, -3, -2, -1, 0, 3),
-            strict=True,
-        )
-    },
-    "angstrom": 1e-10,
-    "inch": 0.0254,
+# The units that are multiples of the meter or the second by a power of ten, and the others.
+_POWERS = (24, 21, 18, 15, 12, 9, 6, 3, 2, -1, -2, -3, -6, -9, -12, -15, -18, -21, -24, 0)  # as in _PREFIXES
+_POWER_OF = dict(zip(dict.fromkeys(_PREFIXES.values()), _POWERS, strict=True))
+_SIZES = {
+    **{f"{prefix}{base}": Fraction(10) ** n for prefix, n in _POWER_OF.items() for base in ("meter", "second")},
+    "angstrom": Fraction(1, 10**10),
+    "inch": Fraction("0.0254"),
+    "foot": Fraction("0.3048"),
+    "yard": Fraction("0.9144"),
+    "mile": Fraction("1609.344"),
+    "parsec": Fraction("3.0856775814913673e16"),
+    "minute": Fraction(60),
+    "hour": Fraction(3600),
+    "day": Fraction(86400),
 }
+
+
+def unit_factor(unit: str, other: str) -> float:
+    """Return how many of `other` make one `unit`; both are spelled as OME-Zarr does.
+
+    Examples
+    --------
+    >>> unit_factor("micrometer", "nanometer"), unit_factor("second", "minute")
+    (1000.0, 0.016666666666666666)
+    >>> unit_factor("micrometer", "second")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: micrometer cannot be converted to second
+    """
+    if axis_type_of(unit) != axis_type_of(other):
+        raise UsageError(f"{unit} cannot be converted to {other}", hint="One is a length, the other a time.")
+    return float(_SIZES[unit] / _SIZES[other])
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
@@ -167,8 +187,7 @@ def in_micrometers(size: PixelSize) -> float | None:
     >>> in_micrometers(PixelSize(650.0, "nanometer")), in_micrometers(PixelSize(1.0))
     (0.65, None)
     """
-    meters = _METERS.get(size.unit or "")
-    return None if meters is None else round(size.value * meters * 1e6, 15)
+    return None if size.unit not in SPACE_UNITS else round(size.value * unit_factor(size.unit, "micrometer"), 15)
 
 
 def _convert(value: float, symbol: str, symbols: dict[str, str], allowed: frozenset[str]) -> PixelSize:

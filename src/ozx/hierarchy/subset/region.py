@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,61 @@ class IndexRange:
 
     def __str__(self) -> str:
         return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
+
+
+# A bound this near to the centre of a pixel, in pixels, is on it: 1.1 / 0.1 is 11.000000000000002.
+_ON_CENTRE = 1e-6
+
+
+def centred_range(
+    bounds: tuple[float | None, float | None],
+    length: int,
+    scale: float,
+    translation: float = 0.0,
+    *,
+    axis: str,
+    unit: str = "",
+    where: str = "the root",
+) -> tuple[int, int]:
+    """Return start and stop of the pixels whose centres lie in [start, stop): pixel i is at i·scale + translation.
+
+    `bounds`, `scale` and `translation` have the same unit, which `unit` names for messages; None is an end of the
+    image. Raise `UsageError` for bounds that include no pixel, or reach beyond the `length` pixels of the axis.
+
+    Examples
+    --------
+    >>> centred_range((10, 60), 200, 0.5, axis="x"), centred_range((1.1, None), 20, 0.1, axis="x")
+    ((20, 120), (11, 20))
+    >>> centred_range((10, 60), 100, 0.5, axis="x", unit="micrometer")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: the root: expected a region within x=0:50 micrometer; got x=10:60
+    """
+    if not (math.isfinite(scale) and scale > 0 and math.isfinite(translation)):
+        raise UsageError(
+            f"{where}: axis {axis} has no pixel size, so a region in units has no meaning",
+            hint="Give the region in pixels, or write the pixel size with ozx edit --scale.",
+        )
+    if not all(end is None or math.isfinite(end) for end in bounds):
+        raise UsageError(f"{where}: expected finite numbers for {axis}; got {bounds[0]}:{bounds[1]}")
+    start, stop = (None if end is None else _first_from((end - translation) / scale) for end in bounds)
+    first, last = 0 if start is None else start, length if stop is None else stop
+    given = ":".join("" if end is None else f"{end:.6g}" for end in bounds)
+    if not (0 <= first <= length and 0 <= last <= length):
+        whole = f"{axis}={translation:.6g}:{translation + length * scale:.6g} {unit}".strip()
+        raise UsageError(
+            f"{where}: expected a region within {whole}; got {axis}={given}",
+            hint="Leave out a number to begin or end with the image.",
+        )
+    if first >= last:
+        found = f"no centre of a pixel lies in {axis}={given} {unit}".strip()
+        raise UsageError(f"{where}: expected a region of at least one pixel; {found}")
+    return first, last
+
+
+def _first_from(position: float) -> int:
+    """Return the first pixel whose centre is not before a position, which is counted in pixels."""
+    nearest = round(position)
+    return nearest if abs(position - nearest) <= _ON_CENTRE else math.ceil(position)
 
 
 #: By axis name.
