@@ -1,5 +1,7 @@
 """Pixel data: rendered pictures of images, new hierarchies from arrays and files, and export to OME-TIFF.
 
+``image``, ``plate_fields``
+    An image of a hierarchy, for viewers and analysis; the wells of a plate side by side as one image.
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.
 ``pixel_source``, ``description``

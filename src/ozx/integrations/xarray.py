@@ -26,7 +26,8 @@ from ozx.errors import FormatError, OzxWarning, UsageError
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import join_path
-from ozx.store.image_view import GroupNodes, Image, Level
+from ozx.images.image import GroupNodes, Image
+from ozx.store.level import Level
 from ozx.store.opening import open_group
 
 _SHOWN = 3  # images named in a message

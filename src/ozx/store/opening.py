@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
+from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
@@ -175,7 +176,6 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
     import zarr  # noqa: PLC0415 (see open_store)
 
     from ozx.store.array import opened_array  # noqa: PLC0415
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
 
     place = Place.parse(path)
     store, given_node = open_store(place, options=options)
@@ -266,7 +266,6 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
             else "The root of an OME-Zarr is a group. Open this array with ozx.open_array(path).",
         )
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
         if mode == "a":  # copies of metadata would be out of date after the first change
@@ -296,7 +295,6 @@ def _open_directory(path: str) -> zarr.Group:
     import zarr  # noqa: PLC0415 (see open_store)
 
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.read_only_stores import DirectoryStore  # noqa: PLC0415
 

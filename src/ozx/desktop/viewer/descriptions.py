@@ -15,9 +15,10 @@ from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import describe_scene
+from ozx.images.image import GroupNodes
 from ozx.images.pictures.planes import first_index
 from ozx.images.pictures.render import complete_channels, is_telling
-from ozx.store.image_view import GroupNodes, Level
+from ozx.store.level import Level
 
 # The most images that the page offers in a list; `ozx info` counts all.
 _MOST_IMAGES = 10_000

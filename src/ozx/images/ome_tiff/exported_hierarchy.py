@@ -21,9 +21,9 @@ from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
+from ozx.images.image import GroupNodes
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import OmeXml
-from ozx.store.image_view import GroupNodes
 
 
 @dataclass(frozen=True)

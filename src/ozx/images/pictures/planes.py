@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.colors import ShownPlane
 from ozx.hierarchy.ome.model import Axis
-from ozx.store.image_view import Image, Level
+from ozx.images.image import Image
+from ozx.store.level import Level
 from ozx.store.reading_price import Price, check_price, price_of
 
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.

@@ -18,11 +18,12 @@ from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.keys import THUMBNAIL
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import Plate
+from ozx.images.image import GroupNodes, Image
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, Image, Level
-from ozx.store.lazy_views import PlateFields, plate_fields
+from ozx.images.plate_fields import PlateFields, plate_fields
+from ozx.store.level import Level
 
 _EMBEDDED_SIZE = 256
 

@@ -19,8 +19,9 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import ImagePlacement, Matrix, place_image, place_scene
 from ozx.hierarchy.ome.units import ALL_UNITS
-from ozx.store.image_view import GroupNodes, Image, Level
-from ozx.store.lazy_views import PlateFields, plate_fields
+from ozx.images.image import GroupNodes, Image
+from ozx.images.plate_fields import PlateFields, plate_fields
+from ozx.store.level import Level
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]

@@ -17,7 +17,8 @@ from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Axis, Plate
-from ozx.store.image_view import GroupNodes, Image, Index, Level
+from ozx.images.image import GroupNodes, Image
+from ozx.store.level import Index, Level
 
 Slices = tuple[slice, ...]
 _FIELD = Axis("field", None, None)

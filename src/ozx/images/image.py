@@ -5,23 +5,18 @@ Metadata is read node by node on request, so that a plate opens as fast as its f
 
 from __future__ import annotations
 
-import itertools
-import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import zarr
-from numpy.typing import NDArray
 from zarr.abc.store import Store
 from zarr.errors import ZarrUserWarning
 from zarr.storage import WrapperStore
 
-from ozx.codecs.zarr_errors import missing_codec, words_of
-from ozx.errors import FormatError, OzxError, ResourceError
+from ozx.codecs.zarr_errors import refused_by_zarr
+from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import Node, join_path
@@ -36,122 +31,9 @@ from ozx.hierarchy.ome.colors import (
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, describe_transformation, parse_ome, unapplied_note
 from ozx.hierarchy.zarr.layout import unsupported_grid
 from ozx.store.array import opened_array
-from ozx.store.reading_price import price_of
+from ozx.store.level import Level
 
 _V2_NODES = (".zgroup", ".zarray")
-# The errors that zarr raises for bad metadata; zarr's own error classes derive from the first two.
-_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError, ArithmeticError)
-
-
-# The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
-_DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
-
-# dask takes a millisecond for each task, and reads every block that is shown at least in part.
-_BYTES_PER_TASK = 1 << 20
-_DOUBLINGS = 10
-# zarr lists the chunks of a request, with about a KB for each.
-_MOST_CHUNKS = 20_000
-
-#: One slice or number per dimension, numbers not negative: dask passes both kinds.
-Index = tuple[slice | int, ...]
-
-
-@dataclass(frozen=True)
-class Level:
-    """One resolution level of an image as a lazy array, or one channel of it, without the channel dimension."""
-
-    array: zarr.Array[Any]  # with all dimensions
-    path: str  # of the array, relative to the opened group
-    axis: int | None = None
-    channel: int | None = None
-    # One value per axis, in the axes' units; None if the metadata has no transformations, or has some that are not
-    # scales or translations.
-    scale: tuple[float, ...] | None = None
-    translation: tuple[float, ...] | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self._kept(self.array.shape)
-
-    @property
-    def chunks(self) -> tuple[int, ...]:
-        """The shape of the smallest unit that is decoded: a chunk, or an inner chunk of a sharded array."""
-        return self._kept(self.array.chunks)
-
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        """The shape of the block to read in one task: chunks joined along the last two dimensions, up to 1 MiB."""
-        blocks, shape = list(self.array.chunks), self.array.shape
-        size = math.prod(blocks) * self.dtype.itemsize
-        for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
-            if blocks[axis] < shape[axis] and 2 * size <= _BYTES_PER_TASK:
-                blocks[axis] *= 2
-                size *= 2
-        return self._kept(tuple(blocks))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the pixels."""
-        return np.dtype(self.array.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    def __getitem__(self, key: Index) -> NDArray[Any]:
-        index: list[slice | int] = list(key)
-        if self.axis is not None and self.channel is not None:
-            index.insert(self.axis, self.channel)
-        try:
-            return self._read(tuple(index))
-        except OzxError:
-            raise
-        except MemoryError:
-            raise ResourceError(
-                f"{self.path}: not enough memory for this part: {price_of(self.array, index)}",
-                hint="Read a smaller part, or a coarser level.",
-            ) from None
-        except _DECODING_ERRORS as error:
-            what = str(error).partition("\n")[0] or type(error).__name__
-            raise FormatError(
-                f"{self.path}: a chunk cannot be decoded: {what}",
-                rule="zarr/chunk-data",
-                hint="Run ozx validate to list the faults.",
-            ) from error
-
-    def _read(self, index: Index) -> NDArray[Any]:
-        """Read a part of the array, some thousands of chunks at a time: zarr needs about 1 KB of memory per chunk."""
-        if price_of(self.array, index).chunks <= _MOST_CHUNKS:
-            return np.asarray(self.array[index])
-        parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
-        ranges = [range(*part.indices(length)) for part, length in zip(parts, self.array.shape, strict=True)]
-        out = np.empty([len(part) for part in ranges], self.array.dtype)
-        pieces = _pieces(ranges, self.array.chunks)
-        for piece in itertools.product(*pieces):
-            inside = tuple(slice(part.start, part.stop, part.step) for _, part in piece)
-            out[tuple(place for place, _ in piece)] = self.array[inside]
-        return out[tuple(slice(None) if isinstance(part, slice) else 0 for part in index)]
-
-    def _kept(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
-        kept = list(lengths)
-        if self.axis is not None and self.channel is not None:
-            del kept[self.axis]
-        return tuple(kept)
-
-
-def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide the range of each axis into pieces; a block of one piece per axis has about `_MOST_CHUNKS` chunks."""
-    most = _MOST_CHUNKS
-    found = []
-    for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
-        count = max(1, most * max(1, chunk // part.step))
-        found.append(
-            [(slice(at, min(at + count, len(part))), part[at : at + count]) for at in range(0, len(part), count)]
-        )
-        most = max(1, most // max(1, min(count, len(part)) * part.step // chunk))
-    return found[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,21 +147,6 @@ def _check_chunks(array: zarr.Array[Any], path: str) -> None:
             f"{path or 'the root'}: expected chunks of at least one pixel; found {'×'.join(map(str, chunks))}",
             hint="Run ozx validate to list the faults.",
         )
-
-
-@contextmanager
-def refused_by_zarr(where: str) -> Iterator[None]:
-    """Convert errors of zarr about the metadata of node `where` to `FormatError`."""
-    try:
-        yield
-    except OzxError:
-        raise
-    except _ZARR_ERRORS as error:
-        missing = missing_codec(error, where)
-        raise missing or FormatError(
-            f"{where}: zarr cannot open this node: {words_of(error)}",
-            hint="Run ozx validate to list the faults.",
-        ) from error
 
 
 def _views(nodes: GroupNodes, path: str) -> Iterator[Image]:
