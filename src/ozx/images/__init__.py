@@ -4,6 +4,8 @@
     An image of a hierarchy, for viewers and analysis; the wells of a plate side by side as one image.
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.
+``thumbnail``
+    The picture of a hierarchy of any kind.
 ``pixel_source``, ``description``
     The pixels and the metadata of an image to write, for all file formats.
 ``exported_image``

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError
@@ -46,6 +47,16 @@ class PlateFields:
     def count(self) -> int:
         """The maximal number of fields in a well."""
         return max(len(paths) for paths in self.paths.values())
+
+    @property
+    def is_label(self) -> bool:
+        """Whether label images are shown."""
+        return bool(self.part)
+
+    def array(self, path: str) -> zarr.Array[Any] | None:
+        """Return the array at a path; None if there is none."""
+        found = self.nodes.find(path)
+        return found if isinstance(found, zarr.Array) else None
 
     def places(self, rows: Collection[int], columns: Collection[int]) -> list[tuple[int, int]]:
         """Return the wells with fields in the given rows and columns, row by row."""
