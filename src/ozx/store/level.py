@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, OzxError, ResourceError
+from ozx.extras import needed
 from ozx.store.reading_price import price_of
+
+if TYPE_CHECKING:
+    import dask.array
 
 # The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
@@ -70,6 +74,17 @@ class Level:
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    def to_dask(self) -> dask.array.Array:
+        """Return a dask array, which reads `blocks` when they are computed."""
+        with needed("dask", "reading an image block by block"):
+            import dask.array  # noqa: PLC0415 (an optional package)
+        # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the
+        # type in `meta`, dask does not slice to determine it.
+        meta = np.empty((0,) * self.ndim, self.dtype)
+        make: Any = dask.array.from_array  # dask does not type it
+        found: dask.array.Array = make(self, self.blocks, name=False, fancy=False, inline_array=True, meta=meta)
+        return found
 
     def __getitem__(self, key: Index) -> NDArray[Any]:
         index: list[slice | int] = list(key)

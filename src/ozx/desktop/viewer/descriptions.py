@@ -81,7 +81,7 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
         "channels": [_channel(known, number, full.dtype) for number, known in enumerate(channels)],
         "sliders": [_slider(picture, dimension) for dimension in picture.slider_dimensions],
         "pixel": _pixel(picture),
-        "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.labels],
+        "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.label_paths],
         "colors": {str(value): rgba for value, rgba in islice(display.colors.items(), _MOST_COLORS)},
         "storage": [_storage(level, picture.lead) for level in view.levels],
         "notes": list(picture.notes),
