@@ -268,7 +268,7 @@ class Image:
         --------
         >>> import ozx
         >>> ozx.open_image("cells.ozx").to_dask().max().compute().item()
-        4022
+        2617
         """
         return self.levels[choose_level(self.levels, self.axes, level, None, None)].to_dask()
 
@@ -368,8 +368,8 @@ class Image:
             shown = html.escape(error.message)
         rows = [("name", self.name or self.path), ("pixels", f"{self.dtype}, {len(self.levels)} levels")]
         for number, axis in enumerate(self.axes):
-            step = None if self.scale is None else f"{axis.size:,} × {self.scale[number]:.4g} {axis.unit or ''}"
-            rows.append((axis.name or f"axis {number}", step or f"{axis.size:,}"))
+            step = "" if self.scale is None or axis.unit is None else f" × {self.scale[number]:.4g} {axis.unit}"
+            rows.append((axis.name or f"axis {number}", f"{axis.size:,}{step}"))
         rows += [("channels", ", ".join(channel.label or "?" for channel in self.channels))] if self.channels else []
         rows += [(what, ", ".join(names)) for what, names in (("labels", self.labels), ("wells", self.wells)) if names]
         table = "".join(f"<tr><th>{html.escape(what)}</th><td>{html.escape(text)}</td></tr>" for what, text in rows)

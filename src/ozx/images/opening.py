@@ -64,7 +64,7 @@ def open_image(path: ImageFile, node: str = "", *, options: Mapping[str, Any] | 
     >>> import ozx
     >>> with ozx.open_image("cells.ozx") as image:
     ...     image.shape, image.read(channels="Nuclei").max().item()
-    ((2, 256, 256), 984)
+    ((2, 256, 256), 2617)
     >>> plate = ozx.open_image("plate.ozx")
     >>> list(plate.wells)
     ['A/1', 'A/2', 'B/1', 'B/2']
