@@ -65,6 +65,8 @@ class ImageAxis(Axis):
 
     Attributes
     ----------
+    name, type, unit
+        As in the metadata; None if missing.
     size
         Number of pixels along the axis at full resolution.
     """
@@ -112,11 +114,21 @@ class Image:
     channels
         `name`, `color` (RRGGBB) and `contrast` (two pixel values) of each channel, None where the metadata has none.
         Empty if it lists no channels.
-    labels
-        Its label images by name, each an `Image`.
+    labels, label_paths
+        Its label images by name, each an `Image`, and their paths (of a plate, those of its first field).
+    is_label, display
+        Whether it is a label image; the colours and properties of its label values.
+    notes
+        Missing parts, one sentence each.
+    plane
+        The plane that viewers show first.
+    multiscale
+        The metadata, with the coordinate systems of OME-Zarr 0.6.
     plate, wells, fields
         Of a plate: its `name`, `rows` and `columns`; the paths of the fields of each well (``A/1``); the image of each
         field by its path (``A/1/0``). None and empty for other images.
+    drawn_plate
+        Of a plate: its fields, for pictures.
 
     Examples
     --------
@@ -133,15 +145,15 @@ class Image:
     path: str
     name: str | None
     axes: tuple[ImageAxis, ...]
-    levels: tuple[Level, ...]  # at least one; all have one dimension per axis
+    levels: tuple[Level, ...]
     channels: tuple[ShownChannel, ...]  # from ``omero``; their number may differ from that of the array's channels
     labels: Mapping[str, Image]
-    label_paths: tuple[str, ...]  # as `path`; for a plate, those of the first field
-    is_label: bool  # whether it is a label image
-    display: LabelDisplay  # colours and properties of a label image, empty for others
-    notes: tuple[str, ...]  # missing parts, one sentence each
-    plane: ShownPlane  # the plane to show first, from ``omero``
-    multiscale: Multiscale  # the metadata, with coordinate systems (OME-Zarr 0.6)
+    label_paths: tuple[str, ...]
+    is_label: bool
+    display: LabelDisplay
+    notes: tuple[str, ...]
+    plane: ShownPlane
+    multiscale: Multiscale
     plate: Plate | None = None
     wells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fields: Mapping[str, Image] = field(default_factory=dict)
