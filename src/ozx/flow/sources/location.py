@@ -350,7 +350,7 @@ def _parse_pipeline(text: str, *, windows: bool) -> Place:
 
 
 def _parse_plain(path: str, given: str, *, windows: bool) -> Place:
-    """Return the place of a path or URL, given as `given`, which may go on after the name of an archive with the path of a node."""
+    """Return the place of a path or URL, which may go on after the name of an archive with the path of a node."""
     is_url = _URL.match(path) is not None
     whole, mark, query = path.partition("?") if is_url else (path, "", "")
     for end in re.finditer(r"(?i)\.ozx(?=/)" if is_url else r"(?i)\.(?:ozx|zip)(?=[/\\])", whole):
