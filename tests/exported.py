@@ -10,7 +10,7 @@ import zarr
 
 from ozx.images.description import ImageDescription
 from ozx.images.exported_image import ExportedImage, ExportedLevel
-from ozx.store.image_view import Level
+from ozx.store.level import Level
 
 
 def image(path="", description=None, shape=(2, 3, 2, 20, 30), dtype="uint16"):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from ozx.images.image import Image
+    from ozx.images.opening import open_image, read
     from ozx.images.streaming.frame_stream import FrameStream, StreamResult
     from ozx.images.streaming.stream_images import Camera
     from ozx.operations.detect import is_ozx
@@ -70,6 +72,7 @@ __all__ = [
     "Finding",
     "FormatError",
     "FrameStream",
+    "Image",
     "ImportManyResult",
     "ImportResult",
     "Inspection",
@@ -105,8 +108,10 @@ __all__ = [
     "list_entries",
     "open",
     "open_array",
+    "open_image",
     "pack",
     "pack_many",
+    "read",
     "read_value",
     "recover",
     "repack",
@@ -140,6 +145,7 @@ _HOMES = {
     "Finding": "ozx.validation.report",
     "Where": "ozx.validation.report",
     "Array": "ozx.store.array",
+    "Image": "ozx.images.image",
     "LiveGroup": "ozx.store.live.group",
     "Inspection": "ozx.operations.info",
     "EntryListing": "ozx.operations.list_entries",
@@ -152,6 +158,8 @@ _HOMES = {
     "is_ozx": "ozx.operations.detect",
     "open": "ozx.store.opening",
     "open_array": "ozx.store.opening",
+    "open_image": "ozx.images.opening",
+    "read": "ozx.images.opening",
     "pack_many": "ozx.operations.pack",
     "storage_options": "ozx.archive.remote.access",
     "use_pipeline": "ozx.store.pixels.configured",

@@ -348,7 +348,7 @@ def test_files_that_are_none_are_refused_in_our_words(tmp_path):
     (tmp_path / "a.ozx").write_bytes(b"nothing of the kind")
     with pytest.raises(FormatError):
         xr.open_dataset(tmp_path / "a.ozx")
-    with pytest.raises(ResourceError, match="no such file"):
+    with pytest.raises(ResourceError, match="No such file"):
         xr.open_dataset(tmp_path / "b.ozx")
     group = b'{"zarr_format": 3, "node_type": "group"}'
     write_archive(tmp_path / "c.ozx", {"zarr.json": group})

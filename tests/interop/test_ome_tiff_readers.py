@@ -12,7 +12,7 @@ from tiffs import needs_samples, pixels, sample
 
 import ozx
 from ozx.flow.sources.location import Place
-from ozx.store.image_view import GroupNodes
+from ozx.images.image import GroupNodes
 from ozx.store.opening import opened_hierarchy
 
 NAMES = ("image", "plate", "series", "sharded")

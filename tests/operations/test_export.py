@@ -19,7 +19,7 @@ from zarr.storage import LocalStore
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.sources.location import Place
-from ozx.store.image_view import GroupNodes
+from ozx.images.image import GroupNodes
 from ozx.store.opening import opened_hierarchy
 
 

@@ -7,7 +7,7 @@ from pictures import add_image, new_group
 
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.errors import OzxError, UnsupportedError
-from ozx.images.pictures.thumbnail import draw_thumbnail
+from ozx.images.thumbnail import draw_thumbnail
 from ozx.operations.export import export
 
 

@@ -18,7 +18,7 @@ import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.sources.location import Place
 from ozx.images.pictures.raster import encode_png
-from ozx.images.pictures.thumbnail import draw_thumbnail
+from ozx.images.thumbnail import draw_thumbnail
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.store.opening import opened_hierarchy
 

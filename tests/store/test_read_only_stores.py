@@ -15,7 +15,7 @@ import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.sources.location import Place
-from ozx.store.image_view import GroupNodes
+from ozx.images.image import GroupNodes
 from ozx.store.opening import opened_hierarchy
 from ozx.store.read_only_stores import SourceStore, open_source_group
 

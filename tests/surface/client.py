@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
 import zarr
+from numpy.typing import NDArray
 
 import ozx
 from ozx.images.streaming.frame_stream import FrameStream, StreamResult
@@ -56,6 +57,15 @@ def use(source: Path, folder: Path) -> None:
     assert_type(ozx.open(path), OpenedGroup)
     array = ozx.open_array(path, "0")
     assert_type(array, ozx.Array)
+    with ozx.open_image(path) as opened:
+        assert_type(opened, ozx.Image)
+        assert_type(opened.shape, tuple[int, ...])
+        assert_type(opened.axes[0].size, int)
+        assert_type([channel.name for channel in opened.channels], list[str | None])
+        assert_type(opened.labels["cells"], ozx.Image)
+        assert_type(opened.read(channels=["Nuclei"], region={"x": (10, 60.5)}, unit="um"), NDArray[Any])
+        assert_type(opened.thumbnail(64), NDArray[np.uint8])
+    assert_type(ozx.read(path, "labels/cells", level=1), NDArray[Any])
     pixels: zarr.Array[Any] = array
     pixels[..., 0]
     array.read_many([(0, slice(0, 8))])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.atomic.locks import has_locks
@@ -87,6 +89,42 @@ class FileSource:
     def close(self) -> None:
         """Close the file after all running reads; a later read reopens it."""
         self._file = PositionalFile(self._file.path)
+
+
+class OpenFileSource:
+    """A binary file that the caller has opened, or a `BytesIO`; it stays open, and its position is restored."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        name = getattr(file, "name", None)
+        self.name = name if isinstance(name, str) else f"<{type(file).__name__}>"
+
+    def size(self) -> int:
+        """Return the length of the file in bytes."""
+        with self._lock, _kept_position(self._file):
+            return self._file.seek(0, os.SEEK_END)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the file."""
+        with self._lock, _kept_position(self._file):
+            self._file.seek(offset)
+            data = self._file.read(length)
+            while len(data) < length and (more := self._file.read(length - len(data))):  # an unbuffered file
+                data += more
+            return data
+
+    def check_unchanged(self) -> None:
+        """Do nothing: the caller has the file."""
+
+
+@contextmanager
+def _kept_position(file: BinaryIO) -> Iterator[None]:
+    position = file.tell()
+    try:
+        yield
+    finally:
+        file.seek(position)
 
 
 class MemorySource:

@@ -105,7 +105,7 @@ def _item(finding: Finding) -> str:
 def _picture(path: str) -> str:
     """Return a thumbnail of a file as an HTML element; empty if the file is too damaged."""
     from ozx.images.pictures.raster import encode_png  # noqa: PLC0415 (zarr and Pillow, slow to import)
-    from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
+    from ozx.images.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     try:

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ozx.errors import UnsupportedError
+from ozx.errors import FormatError, OzxError, UnsupportedError
 
 # Optional dependencies of numcodecs; the packages of other codecs are unknown.
 _PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
 # The first name in quotes; newer versions of zarr-python add advice after it.
 _NAMED = re.compile(r"['\"`]([\w.+-]+)['\"`]")
+
+
+# The errors that zarr raises for bad metadata; zarr's own error classes derive from the first two.
+_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError, ArithmeticError)
+
+
+@contextmanager
+def refused_by_zarr(where: str) -> Iterator[None]:
+    """Convert errors of zarr about the metadata of node `where` to `FormatError`."""
+    try:
+        yield
+    except OzxError:
+        raise
+    except _ZARR_ERRORS as error:
+        missing = missing_codec(error, where)
+        raise missing or FormatError(
+            f"{where}: zarr cannot open this node: {words_of(error)}",
+            hint="Run ozx validate to list the faults.",
+        ) from error
 
 
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:

@@ -1,7 +1,13 @@
 """Pixel data: rendered pictures of images, new hierarchies from arrays and files, and export to OME-TIFF.
 
+``image``, ``plate_fields``
+    An image of a hierarchy, for viewers and analysis; the wells of a plate side by side as one image.
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.
+``opening``, ``selection``, ``data_array``
+    Images opened by path and node; the part of an image that a reader asks for; a level as an array of xarray.
+``thumbnail``
+    The picture of a hierarchy of any kind.
 ``pixel_source``, ``description``
     The pixels and the metadata of an image to write, for all file formats.
 ``exported_image``

@@ -17,7 +17,8 @@ from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import PixelSize
 from ozx.hierarchy.subset.region import IndexRange
 from ozx.images.description import ImageDescription
-from ozx.store.image_view import Image, Level
+from ozx.images.image import Image
+from ozx.store.level import Level
 
 #: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")

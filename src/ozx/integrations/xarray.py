@@ -9,52 +9,23 @@ engines whose functions declare them by name.
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import xarray as xr
 import zarr
-from numpy.typing import NDArray
-from xarray.backends import BackendArray, BackendEntrypoint
-from xarray.core import indexing
+from xarray.backends import BackendEntrypoint
 
-from ozx.errors import FormatError, OzxWarning, UsageError
+from ozx.errors import FormatError, UsageError
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import join_path
-from ozx.store.image_view import GroupNodes, Image, Level
+from ozx.images.image import GroupNodes, Image
 from ozx.store.opening import open_group
 
 _SHOWN = 3  # images named in a message
-
-
-class _LevelArray(BackendArray):
-    """The pixels of one level, read when they are indexed."""
-
-    __slots__ = ("_array", "dtype", "shape")
-
-    def __init__(self, array: zarr.Array[Any]) -> None:
-        self._array = array
-        self.shape = array.shape
-        self.dtype: np.dtype[Any] = np.dtype(array.dtype)
-
-    def __getitem__(self, key: indexing.ExplicitIndexer) -> NDArray[Any]:
-        if isinstance(key, indexing.VectorizedIndexer):
-            support = indexing.IndexingSupport.VECTORIZED
-            return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_points))
-        # For outer indexing, xarray turns negative steps, which zarr refuses, into positive ones.
-        support = indexing.IndexingSupport.OUTER
-        return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_block))
-
-    def _read_points(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        return np.asarray(self._array.vindex[key])
-
-    def _read_block(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        return np.asarray(self._array.oindex[key])
 
 
 class OzxBackend(BackendEntrypoint):
@@ -147,7 +118,7 @@ class OzxBackend(BackendEntrypoint):
         view = _choose(parent, image, name)
         if not 0 <= level < len(view.levels):
             raise UsageError(f"expected a level from 0 to {len(view.levels) - 1}, got {level}", path=name)
-        return _make_dataset(view, view.levels[level], parent, drop_variables)
+        return _make_dataset(view, level, parent, drop_variables)
 
     def open_groups_as_dict(
         self,
@@ -186,9 +157,9 @@ class OzxBackend(BackendEntrypoint):
         found["/"].set_close(root.store.close)
         nodes = GroupNodes(parent)
         for image in nodes.images():
-            for view in (image, *map(nodes.image, image.labels)):
-                for level in view.levels:
-                    found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
+            for view in (image, *image.labels.values()):
+                for number, level in enumerate(view.levels):
+                    found[f"/{level.path}"] = _make_dataset(view, number, parent, drop_variables)
         return found
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
@@ -244,42 +215,11 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> Image:
 
 
 def _make_dataset(
-    view: Image, level: Level, parent: zarr.Group, drop_variables: str | Iterable[str] | None
+    image: Image, level: int, parent: zarr.Group, drop_variables: str | Iterable[str] | None
 ) -> xr.Dataset:
-    for note in view.unapplied:
-        warnings.warn(note, OzxWarning, stacklevel=3)
-    dims = _dims(view)
-    name = join_path(parent.path, view.path).rpartition("/")[2] if view.is_label else "image"
-    if not name or name in dims:
-        name = "labels"
-    pixels = xr.Variable(
-        dims,
-        indexing.LazilyIndexedArray(_LevelArray(level.array)),
-        {} if view.name is None else {"long_name": view.name},
-        {"preferred_chunks": dict(zip(dims, level.array.chunks, strict=True))},
-    )
+    pixels = image.to_xarray(level=level)
     dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
-    coordinates = {key: value for key, value in _coordinates(view, level, dims) if key not in dropped}
-    dataset = xr.Dataset({} if name in dropped else {name: pixels}, coordinates)
+    variables = {} if pixels.name in dropped else {pixels.name: pixels.variable}
+    dataset = xr.Dataset(variables, {name: found for name, found in pixels.coords.items() if name not in dropped})
     dataset.set_close(parent.store.close)
     return dataset
-
-
-def _dims(view: Image) -> tuple[str, ...]:
-    dims = tuple(axis.name or f"dim_{number}" for number, axis in enumerate(view.axes))
-    if len(set(dims)) != len(dims):
-        raise FormatError(f"{view.path or 'the root'}: expected axes of different names, found {', '.join(dims)}")
-    return dims
-
-
-def _coordinates(view: Image, level: Level, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
-    channel_axis = view.channel_axis
-    for number, (dim, axis, length) in enumerate(zip(dims, view.axes, level.array.shape, strict=True)):
-        if number == channel_axis:
-            labels = [channel.label for channel in view.channels]
-            # An incomplete list of names would be ambiguous.
-            if len(labels) == length and None not in labels:
-                yield dim, xr.Variable((dim,), np.array(labels))
-        elif level.scale is not None and level.translation is not None:
-            positions = np.arange(length) * level.scale[number] + level.translation[number]
-            yield dim, xr.Variable((dim,), positions, {} if axis.unit is None else {"units": axis.unit})

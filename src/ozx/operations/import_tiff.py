@@ -498,7 +498,7 @@ def _write(
     with output.spooled() as new:
 
         def picture() -> Iterable[Entry]:
-            from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
+            from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
             from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
             pictures, notes = try_thumbnail(lambda: opened_hierarchy(Place(new.path)))

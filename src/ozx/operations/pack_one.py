@@ -281,7 +281,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
     """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
     output, options = run.output, run.options
     if options.thumbnail:
-        from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
+        from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
         from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
         pictures, notes = try_thumbnail(lambda: opened_hierarchy(run.place))

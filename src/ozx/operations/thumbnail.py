@@ -140,7 +140,7 @@ def thumbnail(
     """
     # These modules load zarr and Pillow, which takes half a second, and only a thumbnail needs them.
     from ozx.images.pictures.raster import encode_jpeg, encode_png  # noqa: PLC0415
-    from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
+    from ozx.images.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     wanted, place = None if out is None else Place.output(out, remote=True), Place.parse(path)

@@ -16,6 +16,6 @@
     Sessions that read a stream while another process writes it.
 ``pixels/``
     The reader of windows, and the codec pipeline that reads the chunks of a request together.
-``image_view``, ``lazy_views``, ``reading_price``
-    Images for viewers and analysis; arrays that are read when sliced; the cost of reading a part.
+``level``, ``reading_price``
+    A resolution level as an array that is read when sliced; the cost of reading a part.
 """

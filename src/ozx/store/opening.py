@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, overload
 
+from ozx.archive.byte_source import OpenFileSource
+from ozx.archive.reader import ArchiveReader
+from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
@@ -36,6 +40,8 @@ def open_store(
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
 
+    if not live and not place.is_remote:
+        os.stat(place.path)  # raises the system's error; zarr would take it for a missing key
     if not live and place.is_directory_url():
         from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
         from ozx.store.current_objects import CurrentObjects  # noqa: PLC0415
@@ -176,7 +182,6 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
     import zarr  # noqa: PLC0415 (see open_store)
 
     from ozx.store.array import opened_array  # noqa: PLC0415
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
 
     place = Place.parse(path)
     store, given_node = open_store(place, options=options)
@@ -267,7 +272,6 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
             else "The root of an OME-Zarr is a group. Open this array with ozx.open_array(path).",
         )
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
         if mode == "a":  # copies of metadata would be out of date after the first change
@@ -278,26 +282,42 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
 
 @contextmanager
 def opened_hierarchy(place: Place) -> Iterator[zarr.Group]:
-    """Yield the group from `open_group`, or the root group of a Zarr directory; close its files at the block's end."""
-    kind = place.kind()
-    if kind == "a directory":
-        group = _open_directory(place.path)
-    else:
-        if kind != "a URL":
-            os.stat(place.path)  # raises the system's error, which zarr would take for a missing key
-        store, node = open_store(place)
-        group = _open_node(store, node, place.name)
+    """Yield the group from `open_hierarchy`; close its files at the block's end."""
+    group = open_hierarchy(place)
     try:
         yield group
     finally:
         group.store.close()
 
 
+def open_hierarchy(place: Place, *, options: Mapping[str, Any] | None = None) -> zarr.Group:
+    """Return the group from `open_group`, or the root group of a Zarr directory."""
+    if place.kind() == "a directory":
+        return _open_directory(place.path)
+    store, node = open_store(place, options=options)
+    return _open_node(store, node, place.name)
+
+
+def open_in_file(file: BinaryIO) -> zarr.Group:
+    """Return the root group of the archive in an open file, which stays open."""
+    if isinstance(file, io.TextIOBase) or not all(hasattr(file, name) for name in ("read", "seek", "tell")):
+        raise UsageError(
+            f"expected a path, a URL or an open binary file; got {file!r}", hint='Open a file with open(path, "rb").'
+        )
+    from ozx.flow.sources.archive import ArchiveSource  # noqa: PLC0415 (see open_store)
+    from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
+    from ozx.store.read_only_stores import SourceStore  # noqa: PLC0415
+
+    source = OpenFileSource(file)
+    reader = ArchiveReader(source)
+    reader.check(allow_duplicates=True)
+    return _open_node(NormalisedStore(SourceStore(ArchiveSource(reader))), "", source.name)
+
+
 def _open_directory(path: str) -> zarr.Group:
     import zarr  # noqa: PLC0415 (see open_store)
 
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.read_only_stores import DirectoryStore  # noqa: PLC0415
 

@@ -13,13 +13,13 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import LocalStore
 
+from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import UsageError
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.entry import read_part
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import check_value_length
-from ozx.store.image_view import refused_by_zarr
 from ozx.store.normalised import NormalisedStore
 from ozx.store.sorted_keys import SortedKeys
 

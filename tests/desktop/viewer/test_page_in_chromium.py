@@ -42,7 +42,7 @@ import ozx
 from ozx.desktop.viewer.browser import BrowserWindow
 from ozx.desktop.viewer.loopback import LoopbackServer, Response, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
-from ozx.images.pictures.thumbnail import draw_thumbnail
+from ozx.images.thumbnail import draw_thumbnail
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.pictures import ChunkCache, Pictures, image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.pictures.render import percentile_window
-from ozx.store.image_view import Level
+from ozx.store.level import Level
 
 
 def picture(data, axes="yx", chunks=None, *, label=False, omero=None, levels=()):

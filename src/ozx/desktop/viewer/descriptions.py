@@ -15,9 +15,10 @@ from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import describe_scene
+from ozx.images.image import GroupNodes
 from ozx.images.pictures.planes import first_index
 from ozx.images.pictures.render import complete_channels, is_telling
-from ozx.store.image_view import GroupNodes, Level
+from ozx.store.level import Level
 
 # The most images that the page offers in a list; `ozx info` counts all.
 _MOST_IMAGES = 10_000
@@ -80,7 +81,7 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
         "channels": [_channel(known, number, full.dtype) for number, known in enumerate(channels)],
         "sliders": [_slider(picture, dimension) for dimension in picture.slider_dimensions],
         "pixel": _pixel(picture),
-        "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.labels],
+        "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.label_paths],
         "colors": {str(value): rgba for value, rgba in islice(display.colors.items(), _MOST_COLORS)},
         "storage": [_storage(level, picture.lead) for level in view.levels],
         "notes": list(picture.notes),

@@ -19,10 +19,11 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import Window
+from ozx.images.image import GroupNodes, Image
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import percentile_window
-from ozx.store.image_view import GroupNodes, Image, Level
-from ozx.store.lazy_views import PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.images.plate_fields import PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.store.level import Level
 from ozx.store.reading_price import Price, check_price, price_of
 
 # Cache decoded chunks, because neighbouring tiles usually need the same chunks.

@@ -53,11 +53,13 @@ class Place:
     def parse(cls, text: StrPath, *, windows: bool = os.name == "nt") -> Place:
         """Return the file and the node that the location `text` names.
 
-        An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
+        An existing file or directory named exactly `text` comes first; a path object is a path, or the form before the
+        last. Otherwise:
 
         * ``ozx:///FILE/NODE``: absolute, percent-encoded. The file part ends with the first component that is a file,
           or that ends in .ozx or .zip and is no directory.
         * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
+        * ``FILE.ozx/NODE``, where FILE.ozx (or .zip) is a file, or a URL whose path goes on after .ozx.
         * ``file:///FILE``, and any other URL unchanged.
 
         Raise `UsageError` for an empty text, and for a node URI that is relative, names no archive, or has an invalid
@@ -73,13 +75,15 @@ class Place:
         Place(path='cells.ozx', node='')
         """
         name = given_path(text)
-        if not isinstance(text, str) or os.path.isfile(text) or os.path.isdir(text):
+        if os.path.isfile(text) or os.path.isdir(text):
             return cls(name, given=name)
+        if not isinstance(text, str):
+            return _parse_plain(name, name, windows=windows)
         if text.startswith(_SCHEME):
             return _parse_ozx(text, windows=windows)
         if _PIPE in text:
             return _parse_pipeline(text, windows=windows)
-        return cls(_local_path(text, windows=windows), given=name)
+        return _parse_plain(_local_path(text, windows=windows), name, windows=windows)
 
     @classmethod
     def output(cls, text: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> Place:
@@ -256,7 +260,10 @@ def given_path(path: StrPath) -> str:
 
     The system would treat an empty path as the working directory, or as the root directory if a slash is added.
     """
-    name = os.fspath(path)
+    try:
+        name = os.fspath(path)
+    except TypeError:
+        raise UsageError(f"expected a path or a URL; got {path!r}") from None
     if isinstance(name, bytes):
         raise UsageError(f"expected a path as a text; got {name!r}", hint="Decode the path with os.fsdecode(path).")
     if not name:
@@ -340,6 +347,19 @@ def _parse_pipeline(text: str, *, windows: bool) -> Place:
             text, f"expected an archive before {_PIPE}; found a directory", "Give the node's sub-directory instead."
         )
     return Place(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")), text)
+
+
+def _parse_plain(path: str, given: str, *, windows: bool) -> Place:
+    """Return the place of a path or URL, which may go on after the name of an archive with the path of a node."""
+    is_url = _URL.match(path) is not None
+    whole, mark, query = path.partition("?") if is_url else (path, "", "")
+    for end in re.finditer(r"(?i)\.ozx(?=/)" if is_url else r"(?i)\.(?:ozx|zip)(?=[/\\])", whole):
+        archive, rest = whole[: end.end()], whole[end.end() :]
+        if is_url or (os.path.isfile(archive) and (windows or rest[0] == "/")):
+            node = unquote(rest, errors="surrogateescape") if is_url else rest.replace("\\", "/") if windows else rest
+            if node.strip("/"):
+                return Place(f"{archive}{mark}{query}", _checked_node(path, node.lstrip("/")), given)
+    return Place(path, given=given)
 
 
 def _local_path(text: str, *, windows: bool) -> str:

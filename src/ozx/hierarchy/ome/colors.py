@@ -159,6 +159,16 @@ class ShownChannel:
     window: Window | None = None  # its contrast
     emission: float | None = None  # emission wavelength, in nanometers
 
+    @property
+    def name(self) -> str | None:
+        """Its name; OME-Zarr calls it ``label``, which here is also an image of objects."""
+        return self.label
+
+    @property
+    def contrast(self) -> tuple[float, float] | None:
+        """The pixel values that are shown as black and as full colour, or None."""
+        return None if self.window is None else (self.window.start, self.window.end)
+
 
 @dataclass(frozen=True, slots=True)
 class ShownPlane:

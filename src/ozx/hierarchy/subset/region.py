@@ -163,7 +163,7 @@ def parse_region(value: RegionLike | None) -> dict[str, IndexRange | UnitRange]:
     for axis, bounds in value.items():
         if not isinstance(axis, str) or not axis:
             raise UsageError(f"expected the name of an axis, such as x; got {axis!r}", hint=_HINT)
-        region[axis] = _parse_bounds(axis, bounds)
+        region[axis] = parse_bounds(axis, bounds)
     return region
 
 
@@ -204,7 +204,8 @@ def _parse_range(axis: str, text: str) -> IndexRange | UnitRange:
     return _one(int(start)) if colon is None else IndexRange(first, last)
 
 
-def _parse_bounds(axis: str, bounds: object) -> IndexRange:
+def parse_bounds(axis: str, bounds: object) -> IndexRange:
+    """Parse the range of one axis from Python values."""
     if type(bounds) is int:
         return _one(bounds)
     if isinstance(bounds, slice):

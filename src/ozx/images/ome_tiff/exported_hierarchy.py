@@ -21,9 +21,9 @@ from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
+from ozx.images.image import GroupNodes
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import OmeXml
-from ozx.store.image_view import GroupNodes
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _hint_at_images(nodes: GroupNodes, path: str) -> str:
     images = list(image_paths(nodes))
     if images != [""]:
         return similar_nodes(path, {*images, *(image.rpartition("/")[0] for image in images)})
-    labels = nodes.image().labels
+    labels = nodes.image().label_paths
     nearest = f" {similar_nodes(path, labels)}" if labels else ""
     return f"Leave out --path: the file is one image. ozx extract --channels selects channels.{nearest}"
 
@@ -104,7 +104,7 @@ def _take_images(
             notes.append(f"{full}: an image is listed here, but does not exist")
             continue
         view = nodes.image(path)
-        labels += [join_path(start, label) for label in view.labels]
+        labels += [join_path(start, label) for label in view.label_paths]
         counts.append(len(view.levels))
         ome = nodes[path].ome
         if ome is not None and len(ome.multiscales) > 1:

@@ -6,7 +6,7 @@
     Resizing, PNG and JPEG; the only importer of Pillow.
 ``planes``
     The level and the planes of an image that suffice for a picture.
-``thumbnail``
-    A picture of any hierarchy; a plate as one picture.
+``drawing``
+    A picture of an image, of a label image, and of a plate.
 The first module uses only NumPy, on arrays.
 """

@@ -38,7 +38,7 @@ from ozx.images.writing.pyramid import LevelWork, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
 from ozx.progress import NO_PROGRESS
 from ozx.store.array import opened_array
-from ozx.store.image_view import Level
+from ozx.store.level import Level
 from ozx.store.opening import opened_hierarchy
 from ozx.store.read_only_stores import open_source_group
 from ozx.threads import Workers, working

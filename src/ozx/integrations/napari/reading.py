@@ -19,8 +19,8 @@ from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
 from ozx.hierarchy.ome.placing import Matrix, Placement, place_image, place_scene
 from ozx.hierarchy.ome.units import ALL_UNITS
-from ozx.store.image_view import GroupNodes, Image, Level
-from ozx.store.lazy_views import PlateFields, plate_fields
+from ozx.images.image import GroupNodes, Image
+from ozx.images.plate_fields import PlateFields, plate_fields
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
@@ -129,7 +129,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     views = list(nodes.images())
     placed = _place_images(None if root is None else root.scene, views)
     images = [
-        (view.name or view.path or _stem(name), _read_image(nodes, view, place, name))
+        (view.name or view.path or _stem(name), _read_image(view, place, name))
         for view, place in zip(views, placed, strict=True)
     ]
     if not images:
@@ -149,16 +149,15 @@ def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Placement
     return [places.get(view.path) or place_image(view.multiscale) for view in views]
 
 
-def _read_image(nodes: GroupNodes, view: Image, place: Placement, name: str) -> list[LayerData]:
+def _read_image(view: Image, place: Placement, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
     title = view.name or view.path or _stem(name)
     layers = list(_label_layers(picture, title) if view.is_label else _image_layers(picture, title))
-    for path in view.labels:
-        shown = nodes.image(path)
+    for label_name, shown in view.labels.items():
         label = _picture(shown, name, _place_of_label(place, view, shown))
-        layers += _label_layers(label, path.rpartition("labels/")[2], picture)
+        layers += _label_layers(label, label_name, picture)
     return layers
 
 
@@ -235,14 +234,8 @@ def _label_layers(picture: _LayerPicture, title: str, image: _LayerPicture | Non
 
 def _levels(picture: _LayerPicture, axis: int | None, channel: int) -> list[Any]:
     """Return the levels as dask arrays in blocks of several chunks."""
-    return [_lazy(replace(level, axis=axis, channel=channel)) for level in picture.view.levels]
-
-
-def _lazy(item: Level) -> Any:
-    # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the type in
-    # `meta`, dask does not slice to determine it.
-    meta = np.empty((0,) * item.ndim, item.dtype)
-    return _dask().from_array(item, item.blocks, name=False, fancy=False, inline_array=True, meta=meta)
+    _dask()  # its error names the extra napari
+    return [replace(level, axis=axis, channel=channel).to_dask() for level in picture.view.levels]
 
 
 def _dask() -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import zarr
 
+from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.store.extension_groups import OpenedGroup
-from ozx.store.image_view import refused_by_zarr
 
 
 class LiveGroup(OpenedGroup):

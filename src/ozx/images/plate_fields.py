@@ -8,19 +8,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
-from ozx.hierarchy.ome.model import Axis, Plate
-from ozx.store.image_view import GroupNodes, Image, Index, Level
+from ozx.hierarchy.ome.model import Plate
+from ozx.images.image import GroupNodes, Image, ImageAxis, Images
+from ozx.store.level import Index, Level
 
 Slices = tuple[slice, ...]
-_FIELD = Axis("field", None, None)
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,16 @@ class PlateFields:
         """The maximal number of fields in a well."""
         return max(len(paths) for paths in self.paths.values())
 
+    @property
+    def is_label(self) -> bool:
+        """Whether label images are shown."""
+        return bool(self.part)
+
+    def array(self, path: str) -> zarr.Array[Any] | None:
+        """Return the array at a path; None if there is none."""
+        found = self.nodes.find(path)
+        return found if isinstance(found, zarr.Array) else None
+
     def places(self, rows: Collection[int], columns: Collection[int]) -> list[tuple[int, int]]:
         """Return the wells with fields in the given rows and columns, row by row."""
         if len(rows) * len(columns) < len(self.paths):
@@ -64,7 +76,7 @@ class PlateFields:
 
     def image(self) -> Image:
         """Return all wells side by side as one image; its first axis is ``field`` if a well has several fields."""
-        lead = (_FIELD,) if self.count > 1 else ()
+        lead = (ImageAxis("field", None, None, self.count),) if self.count > 1 else ()
         levels = tuple(
             PlatePicture(
                 level.array,
@@ -76,15 +88,33 @@ class PlateFields:
             )
             for number, level in enumerate(self.first.levels)
         )
-        return replace(self.first, axes=(*lead, *self.first.axes), levels=levels)
+        axes = [replace(axis, size=size) for axis, size in zip((*lead, *self.first.axes), levels[0].shape, strict=True)]
+        wells = {f"{self.rows[row]}/{self.columns[column]}": paths for (row, column), paths in self.paths.items()}
+        parts = {path: join_path(path, self.part) for paths in wells.values() for path in paths}
+        labels = {part.rpartition("labels/")[2]: partial(self._label_image, part) for part in self._parts()}
+        return replace(
+            self.first,
+            axes=tuple(axes),
+            levels=levels,
+            labels=Images({} if self.part else labels),
+            wells=wells,
+            fields=Images({path: partial(self.nodes.image, part) for path, part in parts.items()}),
+            drawn_plate=self,
+        )
 
     def labels(self) -> list[PlateFields]:
         """Return one `PlateFields` for each label image of the plate's first field."""
-        start = len(self.first.path) + 1
-        return [
-            PlateFields(self.nodes, self.rows, self.columns, self.paths, self.nodes.image(path), path[start:])
-            for path in self.first.labels
-        ]
+        return [self._label(part) for part in self._parts()]
+
+    def _parts(self) -> list[str]:
+        return [path[len(self.first.path) + 1 :] for path in self.first.label_paths]
+
+    def _label(self, part: str) -> PlateFields:
+        first = self.nodes.image(join_path(self.first.path, part))
+        return PlateFields(self.nodes, self.rows, self.columns, self.paths, first, part)
+
+    def _label_image(self, part: str) -> Image:
+        return self._label(part).image()
 
 
 @dataclass(frozen=True)
@@ -104,6 +134,11 @@ class PlatePicture(Level):
         """The shape of the array."""
         *rest, height, width = self._tile.shape
         return (*self._lead, *rest, height * len(self.fields.rows), width * len(self.fields.columns))
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of the smallest unit that is decoded: a chunk of a field."""
+        return (*(1 for _ in self._lead), *self._tile.chunks)
 
     @property
     def blocks(self) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ import zarr
 from pictures import add_image, counted, new_group, omero, quarter_colors, quarters
 
 import ozx
-from ozx.images.pictures.thumbnail import draw_thumbnail
+from ozx.images.thumbnail import draw_thumbnail
 
 BLACK, WHITE, GROUND = (0, 0, 0), (255, 255, 255), (48, 48, 48)
 
@@ -67,7 +67,7 @@ def test_a_field_of_any_claimed_size_costs_no_memory():
 
 
 def test_a_plate_with_more_wells_than_fit_shows_some(monkeypatch):
-    monkeypatch.setattr("ozx.images.pictures.thumbnail._MOST_WELLS", 4)
+    monkeypatch.setattr("ozx.images.pictures.drawing._MOST_WELLS", 4)
     rows, columns = "ABCD", "1234"
     wells = {
         f"{row}/{column}": 100 if row == "D" else 0 for row in rows for column in columns if f"{row}/{column}" != "A/1"

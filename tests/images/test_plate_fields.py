@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import zarr
 
-from ozx.store import image_view
-from ozx.store.image_view import GroupNodes, Level
-from ozx.store.lazy_views import plate_fields
+from ozx.images.image import GroupNodes
+from ozx.images.plate_fields import plate_fields
+from ozx.store import level
+from ozx.store.level import Level
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_what_is_read_in_pieces_is_the_same(monkeypatch, key, most):
     data = np.arange(64 * 64, dtype="u2").reshape(64, 64)
     whole = zarr.create_array({}, shape=(64, 64), chunks=(3, 5), dtype="uint16")
     whole[...] = data
-    monkeypatch.setattr(image_view, "_MOST_CHUNKS", most)
+    monkeypatch.setattr(level, "_MOST_CHUNKS", most)
     assert np.array_equal(Level(whole, "0")[key], data[key])
 
 

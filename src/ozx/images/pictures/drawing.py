@@ -1,79 +1,38 @@
-"""Thumbnail of a hierarchy of any kind: image, labels, plate or series."""
+"""Draw an image, a label image, or the wells of a plate, with their colours and contrast."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.entry import BytesPart, Entry
-from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.keys import THUMBNAIL
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.model import Plate
-from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
-from ozx.images.pictures.raster import encode_png, fit_size, resize
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
+from ozx.images.pictures.planes import Plane, PlanesOfImage, check_plane_price, choose_plane, read_planes
+from ozx.images.pictures.raster import fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
-from ozx.store.image_view import GroupNodes, Image, Level
-from ozx.store.lazy_views import PlateFields, plate_fields
-
-_EMBEDDED_SIZE = 256
+from ozx.store.level import Level
 
 
-@dataclass(frozen=True)
-class Thumbnail:
-    """A rendered thumbnail of a hierarchy."""
+class DrawnImage(PlanesOfImage, Protocol):
+    """What `draw_image` asks of an image: besides its planes, their colours."""
 
-    pixels: NDArray[np.uint8]  # red, green and blue (y, x, 3)
-    image: str  # path of the image or plate shown; empty for the root
-    level: str  # path of the array that was read; for a plate, the array of its first image
-    notes: tuple[str, ...] = ()  # missing parts, one sentence each
+    @property
+    def channels(self) -> tuple[ShownChannel, ...]:
+        """The display settings of the channels in the metadata."""
 
-
-def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
-    """Draw a picture of a group; its longest side has at most `size` pixels.
-
-    The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
-    a plate shows the first field of each well at the place of the well. Labels are shown in their colours.
-    """
-    nodes = GroupNodes(group)
-    root = nodes[""].ome
-    if root is not None and root.plate is not None:
-        return _draw_plate(nodes, root.plate, size)
-    notes: list[str] = []
-    for path in image_paths(nodes):
-        if nodes.find(path) is not None:
-            # Images in a group that lists labels are label images, even without image-label; but not if the group
-            # itself is the image.
-            is_label = root is not None and root.labels is not None and not root.multiscales
-            view = nodes.image(path)
-            pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
-            return Thumbnail(pixels, path, level, tuple(notes))
-        notes.append(f"{path}: an image is listed here, but does not exist")
-    found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without images"
-    raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
+    @property
+    def display(self) -> LabelDisplay:
+        """The colours of label values."""
 
 
-def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
-
-    The same pixels always give the same PNG file. Archives store it directly after the metadata.
-    """
-    try:
-        with opened() as group:
-            return [Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))], []
-    except (FormatError, UnsupportedError) as error:
-        return [], [f"no thumbnail: {error.message}"]
-
-
-def _draw_image(view: Image, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
+def draw_image(view: DrawnImage, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
+    """Return a picture (y, x, 3) of up to `size` pixels per side, and the path of the array that was read."""
     plane = choose_plane(view, size)
     if is_label:
         (values,) = read_planes(plane, [0])
@@ -102,13 +61,44 @@ Place = tuple[int, int]
 Planes = list[NDArray[Any]]
 
 
-def _draw_plate(nodes: GroupNodes, plate: Plate, size: int) -> Thumbnail:
+class DrawnPlate(Protocol):
+    """What `draw_plate` asks of a plate, as `ozx.images.plate_fields.PlateFields` has it."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    @property
+    def paths(self) -> Mapping[Place, tuple[str, ...]]:
+        """The paths of the fields of each well that has some."""
+
+    @property
+    def part(self) -> str:
+        """The path of the drawn label image below a field; empty for the field itself."""
+
+    @property
+    def first(self) -> DrawnImage:
+        """The first field, or its label image."""
+
+    @property
+    def is_label(self) -> bool:
+        """Whether label images are drawn."""
+
+    def array(self, path: str) -> zarr.Array[Any] | None:
+        """Return the array at a path; None if there is none."""
+
+
+def draw_plate(fields: DrawnPlate, size: int) -> tuple[NDArray[np.uint8], str, list[str]]:
     """Draw all wells of a plate side by side, with the colours and contrast of the first well.
 
-    If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
-    first is gray.
+    Return the picture, the path of the array that was read of the first well, and notes about missing parts. If there
+    are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the first is
+    gray.
     """
-    fields = plate_fields(nodes, plate)
     step = _choose_step(fields, size)
     rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
     plane = choose_plane(
@@ -117,17 +107,18 @@ def _draw_plate(nodes: GroupNodes, plate: Plate, size: int) -> Thumbnail:
     first = fields.first
     shown = choose_channels(first.channels, plane.channel_count, plane.dtype, is_gray=first.plane.is_gray)
     tiles, notes = _read_tiles(fields, plane, list(shown), step)
-    if fields.notes:
-        notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
     if len(tiles) < len(fields.paths) and step > 1:
         notes.append(f"one well is shown for each {step} × {step} wells")
     channels = list(shown.values())
-    windows = choose_windows(channels, list(tiles.values()))
-    pictures = {place: render_channels(planes, channels, windows) for place, planes in tiles.items()}
-    return Thumbnail(_lay_out(pictures, (rows, columns), plane, size), "", plane.level.path, tuple(notes))
+    if fields.is_label:
+        pictures = {place: on_black(render_labels(planes[0], first.display)) for place, planes in tiles.items()}
+    else:
+        windows = choose_windows(channels, list(tiles.values()))
+        pictures = {place: render_channels(planes, channels, windows) for place, planes in tiles.items()}
+    return _lay_out(pictures, (rows, columns), plane, size), plane.level.path, notes
 
 
-def _choose_step(fields: PlateFields, size: int) -> int:
+def _choose_step(fields: DrawnPlate, size: int) -> int:
     """Return the number n for a picture that shows every n-th row and every n-th column of wells."""
     for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
     for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
@@ -135,10 +126,10 @@ def _choose_step(fields: PlateFields, size: int) -> int:
 
 
 def _read_tiles(
-    fields: PlateFields, plane: Plane, channels: list[int], step: int
+    fields: DrawnPlate, plane: Plane, channels: list[int], step: int
 ) -> tuple[dict[Place, Planes], list[str]]:
     """Return the planes of the first field of each well, and a note about wells without a field."""
-    inside = plane.level.path[len(fields.first.path) + 1 :]
+    inside = join_path(fields.part, plane.level.path[len(fields.first.path) + 1 :])
     tiles: dict[Place, Planes] = {}
     failed: list[str] = []
     problem = None
@@ -147,7 +138,7 @@ def _read_tiles(
         if place in tiles:
             continue
         try:
-            tiles[place] = _read_field(fields.nodes, paths, inside, plane, channels)
+            tiles[place] = _read_field(fields, paths, inside, plane, channels)
         except FormatError as error:
             failed.append(f"{fields.rows[row]}/{fields.columns[column]}")
             problem = problem or error
@@ -159,12 +150,12 @@ def _read_tiles(
     return tiles, [f"no picture of the wells {', '.join(failed[:_NAMED])}{more}: {problem}"]
 
 
-def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
+def _read_field(fields: DrawnPlate, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
     """Return the planes of a well's first existing field; raise `FormatError` if they are unlike the first well's."""
     # Opened without the metadata of the field and its other levels: one document instead of many.
-    where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
-    array = None if where is None else nodes.find(where)
-    if where is None or not isinstance(array, zarr.Array):
+    found = ((where, fields.array(where)) for where in (join_path(path, inside) for path in paths))
+    where, array = next((pair for pair in found if pair[1] is not None), ("", None))
+    if array is None:
         raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
     if not _is_alike(array.shape, plane):
         raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")

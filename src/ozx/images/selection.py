@@ -1,0 +1,176 @@
+"""The part of an image that a reader asks for: a resolution level, and the pixels along each axis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UsageError
+from ozx.hierarchy.ome.model import Axis, unknown_axis
+from ozx.hierarchy.ome.units import check_unit, unit_factor
+from ozx.hierarchy.subset.region import UnitRange, centred_range, find_channels, parse_bounds, parse_region
+from ozx.store.level import Level
+
+#: A range (start, stop) along an axis, or one position; None is an end of the image.
+Bounds = tuple[float | None, float | None] | slice | int
+#: Channels by name or number.
+Channels = str | int | Iterable[str | int]
+
+# Sizes of pixels are rounded decimals.
+_TOLERANCE = 1 + 1e-6
+
+
+def choose_level(
+    levels: Sequence[Level], axes: Sequence[Axis], level: int | None, pixel_size: float | None, unit: str | None
+) -> int:
+    """Return the number of a level; by `pixel_size`, the coarsest with pixels that are at most so large in y and x."""
+    if level is not None and pixel_size is not None:
+        raise UsageError("expected a level or a pixel size; got both", hint="Leave out level= or pixel_size=.")
+    if pixel_size is None:
+        number = _whole("level", 0 if level is None else level)
+        if not -len(levels) <= number < len(levels):
+            raise UsageError(
+                f"expected a level from 0 to {len(levels) - 1}; got {level}",
+                hint="Level 0 is the finest level, -1 the coarsest.",
+            )
+        return number % len(levels)
+    plane = [number for number, axis in enumerate(axes) if (axis.name or "").lower() in ("y", "x")]
+    found = 0
+    for number, item in enumerate(levels):
+        sizes = [_scale(item, axes, axis, unit or "micrometer") for axis in plane]
+        if max(sizes, default=0) <= pixel_size * _TOLERANCE:
+            found = number
+    return found
+
+
+def read_part(
+    level: Level, key: list[slice | int], axis: int | None, chosen: Sequence[int] | int | None
+) -> NDArray[Any]:
+    """Return the pixels of a level at `key`, of the chosen channels along `axis`; a number drops its axis."""
+    if axis is None or chosen is None:
+        return level[tuple(key)]
+    if isinstance(chosen, int):
+        key[axis] = chosen
+        return level[tuple(key)]
+    if list(chosen) == list(range(chosen[0], chosen[0] + len(chosen))):  # one request
+        key[axis] = slice(chosen[0], chosen[-1] + 1)
+        return level[tuple(key)]
+    parts = [level[(*key[:axis], channel, *key[axis + 1 :])] for channel in chosen]
+    return np.stack(parts, axis=sum(isinstance(part, slice) for part in key[:axis]))
+
+
+def choose_channels(
+    channels: Channels | None, labels: Sequence[str | None], count: int, where: str
+) -> Sequence[int] | int | None:
+    """Return the numbers of the channels with these names or numbers, in the given order; None for all."""
+    if channels is None:
+        return None
+    if isinstance(channels, str | int):
+        return find_channels([str(channels).strip()], labels, count, where)[0]
+    if not isinstance(channels, Iterable):
+        raise UsageError(f"expected channels by name or number; got {channels!r}")
+    found = [find_channels([str(channel).strip()], labels, count, where)[0] for channel in channels]
+    if not found:
+        raise UsageError("expected at least one channel; got an empty list", hint="Leave out channels= to read all.")
+    return found
+
+
+def split_region(
+    region: Mapping[str, Bounds] | str | None, unit: str | None, planes: Mapping[str, Bounds | None]
+) -> tuple[dict[str, Bounds], dict[str, Bounds | UnitRange]]:
+    """Return the ranges in pixels, with those of `planes`, and the ranges in units."""
+    measured: dict[str, Bounds | UnitRange] = {}
+    if isinstance(region, str):
+        parsed = parse_region(region)
+        measured = {axis: bounds for axis, bounds in parsed.items() if isinstance(bounds, UnitRange)}
+        region = {axis: (bounds.start, bounds.stop) for axis, bounds in parsed.items() if axis not in measured}
+    if region is not None and not isinstance(region, Mapping):
+        raise UsageError(f"expected a region by axis; got {region!r}", hint='Write region={"x": (0, 100)}.')
+    given = dict(region or {})
+    in_pixels = {axis: bounds for axis, bounds in planes.items() if bounds is not None}
+    for axis in in_pixels.keys() & (given.keys() | measured.keys()):
+        raise UsageError(f"axis {axis} is given twice: as {axis}= and in the region")
+    return (in_pixels, {**given, **measured}) if unit is not None else ({**given, **in_pixels}, measured)
+
+
+def make_key(
+    levels: Sequence[Level],
+    axes: Sequence[Axis],
+    number: int,
+    regions: tuple[Mapping[str, Bounds], Mapping[str, Bounds | UnitRange]],
+    unit: str | None,
+    where: str,
+) -> list[slice | int]:
+    """Return what to read along each axis of level `number`, for the regions in pixels of level 0 and in units."""
+    names = [axis.name for axis in axes]
+    key: list[slice | int] = [slice(None)] * len(axes)
+    in_pixels, in_units = regions
+    for name in (*in_pixels, *in_units):
+        if name not in names:
+            raise unknown_axis(str(name), [known for known in names if known is not None])
+    for name, bounds in in_pixels.items():
+        at, plain = names.index(name), _plain(name, bounds)
+        full, length = levels[0].shape[at], levels[number].shape[at]
+        start, stop = parse_bounds(name, plain).resolve(name, full, where)
+        # Of a coarser level, every pixel that covers a part of the region.
+        first = start * length // full
+        key[at] = first if isinstance(plain, int) else slice(first, max(first + 1, -(-stop * length // full)))
+    for name, measured in in_units.items():
+        at = names.index(name)
+        key[at] = _range_in_units(levels[number], axes, at, measured, unit or "", where)
+    return key
+
+
+def _range_in_units(level: Level, axes: Sequence[Axis], at: int, bounds: object, unit: str, where: str) -> slice:
+    if isinstance(bounds, UnitRange):
+        unit, bounds = bounds.unit, (bounds.start, bounds.stop)
+    if isinstance(bounds, slice) and bounds.step in (None, 1):
+        bounds = (bounds.start, bounds.stop)
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise UsageError(
+            f"axis {axes[at].name}: expected a range (start, stop) in {unit}; got {bounds!r}",
+            hint="Give one plane by its number, as z= or t=.",
+        )
+    try:
+        start, stop = (None if end is None else float(end) for end in bounds)
+    except (TypeError, ValueError):
+        raise UsageError(f"axis {axes[at].name}: expected numbers in a range; got {bounds!r}") from None
+    scale = _scale(level, axes, at, unit)
+    shift = 0.0 if level.translation is None else level.translation[at] * _factor(axes[at], unit)
+    name = axes[at].name or ""
+    return slice(*centred_range((start, stop), level.shape[at], scale, shift, axis=name, unit=unit, where=where))
+
+
+def _scale(level: Level, axes: Sequence[Axis], at: int, unit: str) -> float:
+    """Return the pixel size of a level along an axis, in `unit`."""
+    if level.scale is None:
+        raise UsageError(f"{level.path}: its metadata has no pixel size", hint="Give the region in pixels, or level=.")
+    return level.scale[at] * _factor(axes[at], unit)
+
+
+def _factor(axis: Axis, unit: str) -> float:
+    if axis.unit is None:
+        raise UsageError(
+            f"axis {axis.name} has no unit", hint="Give the region in pixels, or write the unit with ozx edit --unit."
+        )
+    return unit_factor(check_unit(axis.unit), unit)
+
+
+def _plain(axis: str, bounds: Any) -> Any:
+    """Return bounds with numbers of NumPy as those of Python."""
+    if isinstance(bounds, slice):
+        return slice(*(None if end is None else _whole(axis, end) for end in (bounds.start, bounds.stop, bounds.step)))
+    if isinstance(bounds, tuple | list):
+        return tuple(None if end is None else _whole(axis, end) for end in bounds)
+    return _whole(axis, bounds)
+
+
+def _whole(what: str, number: Any) -> int:
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        hint = None if what == "level" else 'Ranges may have fractions with a unit, as unit="micrometer".'
+        raise UsageError(f"{what}: expected a whole number; got {number!r}", hint=hint)
+    return operator.index(number)

@@ -1,0 +1,72 @@
+"""Thumbnail of a hierarchy of any kind: image, labels, plate or series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.entry import BytesPart, Entry
+from ozx.hierarchy.images import image_paths
+from ozx.hierarchy.keys import THUMBNAIL
+from ozx.images.image import GroupNodes
+from ozx.images.pictures.drawing import draw_image, draw_plate
+from ozx.images.pictures.raster import encode_png
+from ozx.images.plate_fields import plate_fields
+
+_EMBEDDED_SIZE = 256
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A rendered thumbnail of a hierarchy."""
+
+    pixels: NDArray[np.uint8]  # red, green and blue (y, x, 3)
+    image: str  # path of the image or plate shown; empty for the root
+    level: str  # path of the array that was read; for a plate, the array of its first image
+    notes: tuple[str, ...] = ()  # missing parts, one sentence each
+
+
+def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
+    """Draw a picture of a group; its longest side has at most `size` pixels.
+
+    The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
+    a plate shows the first field of each well at the place of the well. Labels are shown in their colours.
+    """
+    nodes = GroupNodes(group)
+    root = nodes[""].ome
+    if root is not None and root.plate is not None:
+        fields = plate_fields(nodes, root.plate)
+        pixels, level, notes = draw_plate(fields, size)
+        if fields.notes:
+            notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
+        return Thumbnail(pixels, "", level, tuple(notes))
+    notes = []
+    for path in image_paths(nodes):
+        if nodes.find(path) is not None:
+            # Images in a group that lists labels are label images, even without image-label; but not if the group
+            # itself is the image.
+            is_label = root is not None and root.labels is not None and not root.multiscales
+            view = nodes.image(path)
+            pixels, level = draw_image(view, size, is_label=is_label or view.is_label)
+            return Thumbnail(pixels, path, level, tuple(notes))
+        notes.append(f"{path}: an image is listed here, but does not exist")
+    found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without images"
+    raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
+
+
+def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
+    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
+
+    The same pixels always give the same PNG file. Archives store it directly after the metadata.
+    """
+    try:
+        with opened() as group:
+            return [Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))], []
+    except (FormatError, UnsupportedError) as error:
+        return [], [f"no thumbnail: {error.message}"]

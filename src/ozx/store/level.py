@@ -1,0 +1,140 @@
+"""One resolution level of an image as an array that is read when it is sliced."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, OzxError, ResourceError
+from ozx.extras import needed
+from ozx.store.reading_price import price_of
+
+if TYPE_CHECKING:
+    import dask.array
+
+# The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
+_DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
+
+# dask takes a millisecond for each task, and reads every block that is shown at least in part.
+_BYTES_PER_TASK = 1 << 20
+_DOUBLINGS = 10
+# zarr lists the chunks of a request, with about a KB for each.
+_MOST_CHUNKS = 20_000
+
+#: One slice or number per dimension, numbers not negative: dask passes both kinds.
+Index = tuple[slice | int, ...]
+
+
+@dataclass(frozen=True)
+class Level:
+    """One resolution level of an image as a lazy array, or one channel of it, without the channel dimension."""
+
+    array: zarr.Array[Any]  # with all dimensions
+    path: str  # of the array, relative to the opened group
+    axis: int | None = None
+    channel: int | None = None
+    # One value per axis, in the axes' units; None if the metadata has no transformations, or has some that are not
+    # scales or translations.
+    scale: tuple[float, ...] | None = None
+    translation: tuple[float, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self._kept(self.array.shape)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of the smallest unit that is decoded: a chunk, or an inner chunk of a sharded array."""
+        return self._kept(self.array.chunks)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The shape of the block to read in one task: chunks joined along the last two dimensions, up to 1 MiB."""
+        blocks, shape = list(self.array.chunks), self.array.shape
+        size = math.prod(blocks) * self.dtype.itemsize
+        for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
+            if blocks[axis] < shape[axis] and 2 * size <= _BYTES_PER_TASK:
+                blocks[axis] *= 2
+                size *= 2
+        return self._kept(tuple(blocks))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the pixels."""
+        return np.dtype(self.array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def to_dask(self) -> dask.array.Array:
+        """Return a dask array, which reads `blocks` when they are computed."""
+        with needed("dask", "reading an image block by block"):
+            import dask.array  # noqa: PLC0415 (an optional package)
+        # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the
+        # type in `meta`, dask does not slice to determine it.
+        meta = np.empty((0,) * self.ndim, self.dtype)
+        make: Any = dask.array.from_array  # dask does not type it
+        found: dask.array.Array = make(self, self.blocks, name=False, fancy=False, inline_array=True, meta=meta)
+        return found
+
+    def __getitem__(self, key: Index) -> NDArray[Any]:
+        index: list[slice | int] = list(key)
+        if self.axis is not None and self.channel is not None:
+            index.insert(self.axis, self.channel)
+        try:
+            return self._read(tuple(index))
+        except OzxError:
+            raise
+        except MemoryError:
+            raise ResourceError(
+                f"{self.path}: not enough memory for this part: {price_of(self.array, index)}",
+                hint="Read a smaller part, or a coarser level.",
+            ) from None
+        except _DECODING_ERRORS as error:
+            what = str(error).partition("\n")[0] or type(error).__name__
+            raise FormatError(
+                f"{self.path}: a chunk cannot be decoded: {what}",
+                rule="zarr/chunk-data",
+                hint="Run ozx validate to list the faults.",
+            ) from error
+
+    def _read(self, index: Index) -> NDArray[Any]:
+        """Read a part of the array, some thousands of chunks at a time: zarr needs about 1 KB of memory per chunk."""
+        if price_of(self.array, index).chunks <= _MOST_CHUNKS:
+            return np.asarray(self.array[index])
+        parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
+        ranges = [range(*part.indices(length)) for part, length in zip(parts, self.array.shape, strict=True)]
+        out = np.empty([len(part) for part in ranges], self.array.dtype)
+        pieces = _pieces(ranges, self.array.chunks)
+        for piece in itertools.product(*pieces):
+            inside = tuple(slice(part.start, part.stop, part.step) for _, part in piece)
+            out[tuple(place for place, _ in piece)] = self.array[inside]
+        return out[tuple(slice(None) if isinstance(part, slice) else 0 for part in index)]
+
+    def _kept(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
+        kept = list(lengths)
+        if self.axis is not None and self.channel is not None:
+            del kept[self.axis]
+        return tuple(kept)
+
+
+def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
+    """Divide the range of each axis into pieces; a block of one piece per axis has about `_MOST_CHUNKS` chunks."""
+    most = _MOST_CHUNKS
+    found = []
+    for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
+        count = max(1, most * max(1, chunk // part.step))
+        found.append(
+            [(slice(at, min(at + count, len(part))), part[at : at + count]) for at in range(0, len(part), count)]
+        )
+        most = max(1, most // max(1, min(count, len(part)) * part.step // chunk))
+    return found[::-1]
