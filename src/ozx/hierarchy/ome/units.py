@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ozx.errors import UsageError
 
@@ -138,6 +139,12 @@ _METERS = {
     "angstrom": 1e-10,
     "inch": 0.0254,
 }
+_SECONDS = {
+    **{unit.replace("meter", "second"): size for unit, size in _METERS.items() if unit.endswith("meter")},
+    "minute": 60.0,
+    "hour": 3600.0,
+    "day": 86400.0,
+}
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
@@ -169,6 +176,20 @@ def in_micrometers(size: PixelSize) -> float | None:
     """
     meters = _METERS.get(size.unit or "")
     return None if meters is None else round(size.value * meters * 1e6, 15)
+
+
+def unit_ratio(unit: str, other: str) -> Fraction | None:
+    """Return how many of `other` are one `unit`; None if one is a length and one a time, or ozx knows no ratio.
+
+    Examples
+    --------
+    >>> unit_ratio("micrometer", "nanometer"), unit_ratio("hour", "meter")
+    (Fraction(1000, 1), None)
+    """
+    if unit == other:
+        return Fraction(1)
+    sizes = next((known for known in (_METERS, _SECONDS) if unit in known and other in known), None)
+    return None if sizes is None else Fraction(repr(sizes[unit])) / Fraction(repr(sizes[other]))
 
 
 def _convert(value: float, symbol: str, symbols: dict[str, str], allowed: frozenset[str]) -> PixelSize:
