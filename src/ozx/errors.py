@@ -171,17 +171,11 @@ class ResourceError(OzxError, OSError):
 
     A system error keeps its `errno`, `strerror` and `filename`, and its kind: the error for a missing file is also a
     `FileNotFoundError`, the error for an unreadable file also a `PermissionError`. Exception: for a missing file,
-    `ozx.open` and `ozx.OzxStore` raise a plain `ResourceError`, because for zarr a `FileNotFoundError` means a missing
-    key.
+    `ozx.OzxStore` raises a plain `ResourceError`, because for zarr a `FileNotFoundError` means a missing key.
 
     Examples
     --------
     >>> import ozx
-    >>> try:
-    ...     ozx.open("missing.ozx")
-    ... except ozx.ResourceError as error:
-    ...     print(error.message)
-    there is no such file
     >>> try:
     ...     ozx.inspect("missing.ozx")
     ... except FileNotFoundError as error:

@@ -70,7 +70,7 @@ def test_a_translation_moves_all_levels_and_labels_by_one_distance(tmp_path):
     path = tmp_path / "a.ozx"
     pixels = np.zeros((2, 600, 600), "uint16")
     sizes = {"y": 0.5, "x": 0.5}
-    ozx.write_image(path, pixels, axes="cyx", scale=sizes, unit="um", labels={"cells": pixels[0]})
+    ozx.write_image(path, pixels, axes="cyx", pixel_size=sizes, unit="um", labels={"cells": pixels[0]})
     before = origins(path)
     result = edit(path, translation="y=1200um,x=-8500nm")
     assert [one.what for one in result.differences if not one.node] == ["origin y", "origin x"]

@@ -12,7 +12,8 @@ from ozx.archive.remote.opening import open_remote
 from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
 from ozx.flow.sinks.output import Output
@@ -78,7 +79,7 @@ class EditResult(JsonResult):
     transfer: Transfer | None = None
 
 
-@resource_errors()
+@public_call()
 def edit(
     path: str | os.PathLike[str],
     *,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import read_in_runs
-from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath
@@ -103,7 +104,7 @@ class ExportResult(JsonResult):
     notes: tuple[str, ...] = ()
 
 
-@resource_errors()
+@public_call()
 def export(
     path: StrPath,
     out: StrPath,
@@ -115,7 +116,7 @@ def export(
     jobs: int | None = None,
     force: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> ExportResult:
     """Write an image, all images of a series or plate, or a label image to a tiled OME-TIFF file with all levels.
 
@@ -169,6 +170,7 @@ def export(
     >>> result.images[0].axes, result.images[0].levels
     ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
     """
+    progress = progress or NO_PROGRESS
     # These modules load zarr and tifffile, which takes half a second, and only an export needs them.
     from ozx.images.ome_tiff import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
     from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UsageError
 from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.read_ahead import spans_of
@@ -72,7 +73,7 @@ class ExtractResult(JsonResult):
     dry_run: bool = False
 
 
-@resource_errors()
+@public_call()
 def extract(
     path: StrPath,
     out: StrPath,
@@ -87,7 +88,7 @@ def extract(
     force: bool = False,
     dry_run: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> ExtractResult:
     """Extract a part of a hierarchy into a new .ozx file without decoding chunks; pixels keep their positions in space.
 
@@ -154,6 +155,7 @@ def extract(
     >>> result.images[0].levels, result.images[0].region
     (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
     """
+    progress = progress or NO_PROGRESS
     output = Output(Place.output(out, remote=True), force=force, sync=sync)
     check_name(output.path, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)

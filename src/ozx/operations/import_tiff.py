@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
 
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
@@ -146,7 +147,7 @@ class _Order:
     ahead: int | None = None  # the most blocks submitted to an executor at a time
 
 
-@resource_errors()
+@public_call()
 def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
@@ -175,7 +176,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     resume: bool = False,
     sync: bool = True,
     executor: Executor | None = None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> ImportResult:
     """Convert a TIFF file to an .ozx file with all resolution levels, in one pass over the pixels.
 
@@ -240,6 +241,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
+    progress = progress or NO_PROGRESS
     options = _Options(
         axes=axes,
         keep_singletons=keep_singletons,
@@ -274,13 +276,13 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     return _import_one(path, place, order, progress, Claims())
 
 
-@resource_errors()
+@public_call()
 def import_tiffs(
     sources: Iterable[StrPath],
     *,
     out_dir: StrPath | None = None,
     jobs: int = 1,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
     on_result: Callable[[ImportResult], object] | None = None,
     file_executor: Executor | None = None,
     **options: Any,
@@ -331,6 +333,7 @@ def import_tiffs(
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
+    progress = progress or NO_PROGRESS
     if unknown := sorted(options.keys() - {field.name for field in fields(_Options)}):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
     check_is_list(sources, "ozx.import_tiff")

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult
@@ -92,7 +93,7 @@ class ThumbnailResult(JsonResult):
     notes: tuple[str, ...] = ()
 
 
-@resource_errors()
+@public_call()
 def thumbnail(
     path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
 ) -> ThumbnailResult:

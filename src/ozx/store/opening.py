@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
@@ -68,7 +69,7 @@ def open_group(
 ) -> LiveGroup: ...
 
 
-@resource_errors()
+@public_call()
 def open_group(
     path: str | os.PathLike[str],
     mode: _Mode = "r",
@@ -142,7 +143,7 @@ def open_group(
     return LiveGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
-@resource_errors()
+@public_call()
 def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None) -> Array:
     """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 
