@@ -113,6 +113,7 @@ def export(
     levels: str | int | slice | None = None,
     compression: str = "zlib",
     tile: int | None = None,
+    split_rgb: bool = False,
     jobs: int | None = None,
     force: bool = False,
     sync: bool = True,
@@ -135,10 +136,14 @@ def export(
         Resolution levels as a Python slice: ``":3"`` selects the three finest, ``"1:"`` all but the finest; 0 is the
         finest. By default all.
     compression
-        ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
+        ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``; or ``jpeg``, which is ten times smaller, but
+        changes the pixels, for colour images of 8 bits.
     tile
         Height and width of the tiles in pixels, a multiple of 16. By default 512, or the chunk length if 512 does not
         fit the chunks and the chunk length is a suitable tile length.
+    split_rgb
+        Whether red, green and blue stay three channels. By default, channels of 8 or 16 bits with these names and
+        colours, as `ozx.import_tiff` writes them for a colour image, become colour pixels again.
     jobs
         Number of threads that read and compress; by default one for each processor, at most eight.
     force
@@ -173,7 +178,7 @@ def export(
     progress = progress or NO_PROGRESS
     # These modules load zarr and tifffile, which takes half a second, and only an export needs them.
     from ozx.images.ome_tiff import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
-    from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
+    from ozx.images.ome_tiff.exported_hierarchy import check_lossy, take_hierarchy  # noqa: PLC0415
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
@@ -190,7 +195,8 @@ def export(
     try:
         with opened_hierarchy(place) as group:
             read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
-            taken = take_hierarchy(group, node, choice)
+            taken = take_hierarchy(group, node, choice, join_rgb=not split_rgb)
+            check_lossy(taken.images, compression)
             _check_price(taken, place)
             pixels = sum(level.size for image in taken.images for level in image.levels)
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
@@ -226,7 +232,9 @@ def _write(
     from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
     from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
 
-    encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
+    encodings = [
+        TileEncoding(compression, choose_tile(image, tile), image.shape[1] // image.planes[1]) for image in taken.images
+    ]
     is_big = needs_big(taken.images, encodings, len(taken.ome_xml))
     with open(path, "r+b") as file:  # tifffile wants the file to have a name
         tiff = OmeTiff(file, is_big=is_big)

@@ -90,16 +90,17 @@ class OmeTiff:
             # zlib also for uncompressed tiles: else tifffile would write the pixels. `_places` corrects the tag later.
             "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
-            "photometric": "minisblack",
+            "photometric": "minisblack" if not image.is_rgb else "ycbcr" if encoding.is_lossy else "rgb",
+            "planarconfig": "contig" if image.is_rgb else None,
             "metadata": None,
             "software": False,
             "contiguous": False,
         }
         for number, level in enumerate(image.levels):
-            mosaic = Mosaic(level.shape, encoding.tile)
+            mosaic = Mosaic(level.planes, encoding.tile)
             tables.append(TileTable.of(mosaic))
             empty = (b"" for _ in range(image.page_count * mosaic.tiles_per_plane))
-            shape = (image.page_count, *level.shape[3:])
+            shape = (image.page_count, *level.shape[3:], *([encoding.samples] if image.is_rgb else []))
             if number:
                 self._writer.write(empty, shape=shape, subfiletype=_REDUCED, **options)
             else:
@@ -142,7 +143,7 @@ class OmeTiff:
         """Yield, for each tag to complete, the file offset of the tag's values, and the values to write."""
         pages = iter(tiff.pages)
         for image, tables, is_raw in self._images:
-            for plane in np.ndindex(image.shape[:3]):
+            for plane in np.ndindex(image.planes[:3]):
                 page = next(pages)
                 found = [page, *(page.pages or ())]
                 for level, table, one in zip(image.levels, tables, found, strict=True):
@@ -158,7 +159,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
-            mosaic = Mosaic(level.shape, encoding.tile)
+            mosaic = Mosaic(level.planes, encoding.tile)
             size += mosaic.plane_count * mosaic.tiles_per_plane * encoding.size(image.dtype)
             size += image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
     return size > LARGEST_CLASSIC
@@ -167,7 +168,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
     """Return the number of a level's plane for the full-resolution `plane`; `depth` is the full length of z."""
     t, c, z = plane
-    _, channels, planes = level.shape[:3]
+    _, channels, planes = level.planes[:3]
     return (t * channels + c) * planes + z * planes // depth
 
 
@@ -226,9 +227,9 @@ def _submitted(
     executor: Executor, works: Sequence[TiledLevel]
 ) -> Iterator[tuple[tuple[TiledLevel, Mosaic], Future[tuple[Encoded, list[TilePiece], int]]]]:
     for work in works:
-        mosaic = Mosaic(work.level.shape, work.encoding.tile)
-        wanted = BLOCK_BYTES // work.level.dtype.itemsize
-        for region in plan_blocks(work.level.shape, work.level.read_alignment, wanted):
+        mosaic = Mosaic(work.level.planes, work.encoding.tile)
+        wanted = BLOCK_BYTES // work.level.dtype.itemsize // work.encoding.samples
+        for region in plan_blocks(work.level.planes, work.level.read_alignment, wanted):
             yield (work, mosaic), executor.submit(_make, work, mosaic, region)
 
 
