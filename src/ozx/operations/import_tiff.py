@@ -26,7 +26,7 @@ from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
-from ozx.images.tiff.imported import Claims, has_images, known_damage, other_metadata
+from ozx.images.tiff.imported import Claims, growth_notes, has_images, known_damage, other_metadata
 from ozx.images.tiff.opening import TiffImages, count_files, open_tiff
 from ozx.images.tiff.pages import parse_axes
 from ozx.images.tiff.source import TiffOptions
@@ -526,7 +526,7 @@ def _write(
         result,
         entries=entries,
         bytes=size,
-        notes=(*result.notes, *name_notes(output.place), *said, *swept_notes(new.swept)),
+        notes=(*result.notes, *growth_notes(found, size), *name_notes(output.place), *said, *swept_notes(new.swept)),
         damage=_first_sentences(list(damage)),
     )
 

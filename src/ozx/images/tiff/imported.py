@@ -21,6 +21,9 @@ from ozx.images.tiff.source import TiffOptions
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.quoting import quote
 
+# Where a JPEG image has become this many times as large, and larger than this, people ask why.
+_MUCH_LARGER, _LARGE = 5, 1 << 20
+
 
 class Claims:
     """Record of the images that consist of several files, each with the first source that opens these files."""
@@ -102,3 +105,17 @@ def known_damage(found: TiffImages) -> dict[str, None]:
     """Return descriptions of the damage that is known before any pixel is read."""
     sources = (source for image in found.images.values() for source in (image.source, *image.levels))
     return dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))
+
+
+def growth_notes(found: TiffImages, size: int) -> tuple[str, ...]:
+    """Return a note if a new file of `size` bytes is many times as large as its source, because that is JPEG."""
+    before = sum(os.path.getsize(path) for path in found.files)
+    is_jpeg = any(image.source.is_color_jpeg for image in found.images.values())
+    if not is_jpeg or size < max(_MUCH_LARGER * before, _LARGE):
+        return ()
+    note = (
+        f"the file is {size / before:.0f} times as large as its source, which is JPEG and lacks details: every pixel "
+        "is kept as it was decoded. No codec that other readers have makes it much smaller without loss (--codec "
+        "zstd:19 saves some percent); to send a small copy, run ozx export --compression jpeg"
+    )
+    return (note,)

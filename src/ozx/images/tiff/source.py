@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.tiff.pages import AXES, Corner, PageMap, Spans
-from ozx.images.tiff.segments import FileSet, SegmentReader
+from ozx.images.tiff.segments import JPEG, FileSet, SegmentReader
 
 if TYPE_CHECKING:
     from tifffile import TiffPageSeries
@@ -143,6 +143,8 @@ class TiffSource:
         self.shape = tuple(lengths[axis] for axis in self.axes)
         #: The axes that were assigned to unnamed dimensions.
         self.guessed = self._pages.guessed
+        #: Whether its pixels have three colours, and lack details because they are stored as JPEG.
+        self.is_color_jpeg = series.keyframe.samplesperpixel == 3 and int(series.keyframe.compression) in JPEG
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
         # From this page on, all pages are known to lie behind the end of the file.
