@@ -220,7 +220,7 @@ def test_axes_that_somebody_says(tmp_path):
     assert axes(imported(path, axes="tyx")) == "tyx"
     assert axes(imported(path, axes=["c", "y", "x"])) == "cyx"
     for wrong in ("yx", "tczyx", "txx", "qyx", "tzc"):
-        with pytest.raises(UsageError, match="--axes"):
+        with pytest.raises(UsageError, match="axes: expected"):
             ozx.import_tiff(path, tmp_path / "wrong.ozx", axes=wrong)
     assert not (tmp_path / "wrong.ozx").exists()
 

@@ -461,7 +461,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
-                    hint="Give --force (force=True) to replace it.",
+                    hint="Give force=True to replace it.",
                 )
         output.check_file()
         try:

@@ -204,8 +204,8 @@ def repack(
         Place.output(target)
         output.check_folder(old)
         if verify:
-            hint = "Leave it out, or write an .ozx file."
-            raise UsageError("expected no --verify (verify) for a directory", hint=hint)
+            hint = "Leave out verify=True, or write an .ozx file."
+            raise UsageError("a directory cannot be verified", hint=hint)
     else:
         output.check_file()
     recorded = record_in_place(old.path, target) if is_directory else None

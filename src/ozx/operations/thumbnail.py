@@ -187,7 +187,7 @@ def _cache_output(place: Place, out: Place | None, size: int) -> tuple[Output, d
         raise UsageError(
             f"expected a local file, because the thumbnail cache has pictures of local files only; found {found}",
             path=place.name,
-            hint="Leave out --cache (cache=True), and name a .png or .jpg file for the picture.",
+            hint="Leave out cache=True, and name a .png or .jpg file for the picture.",
         )
     # Take the status before reading the file: if the file changes during reading, the picture counts as outdated.
     status = os.stat(place.path)

@@ -152,7 +152,7 @@ class Edits:
                 listed = ", ".join(f"{name} of type {found[name]}" for name in chosen) or "none"
                 raise UsageError(
                     f"expected axes of {kind} for the unit {self.unit}; found {listed}",
-                    hint="Name axis and unit, as in --unit x=micrometer,t=second.",
+                    hint="Name axis and unit, as in x=micrometer,t=second.",
                 )
 
 
@@ -253,7 +253,7 @@ def _join_units(
             return units, own
     raise UsageError(
         "the unit is given twice: with the pixel size and separately",
-        hint="Give each unit once, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
+        hint="Give each unit once, as in t=30s,y=0.65um,x=0.65um.",
     )
 
 

@@ -385,7 +385,7 @@ def _read_images(
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
                 error.message = f"image {number} of {len(series)}: {error.message}"
-                error.hint = error.hint or "--series N (series=N) imports another image."
+                error.hint = error.hint or "series=N imports another image."
             raise
     return TiffImages(path, images, len(series), plate, text, files, tuple(notes), damage)
 
@@ -405,7 +405,7 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple
     if broken and options.on_error == "fail":
         raise FormatError(
             f"the file is cut off or damaged: {broken[0]}",
-            hint="Copy or download the file again; --on-error fill (on_error='fill') reads the undamaged parts.",
+            hint="Copy or download the file again; on_error='fill' reads the undamaged parts.",
         )
     lost = None
     if broken:
@@ -418,9 +418,7 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple
             hint="If the file is cut off, its list of pages may be lost: copy or download the file again.",
         )
     if options.series is not None and not 0 <= options.series < len(series):
-        raise UsageError(
-            f"--series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}"
-        )
+        raise UsageError(f"series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}")
     return series, () if lost is None else (lost,)
 
 

@@ -182,5 +182,5 @@ class SegmentReader:
         return FormatError(
             f"page {page.index}, {self._word} {number}: {problem}",
             path=page.parent.filehandle.path,
-            hint=hint or "--on-error fill (on_error='fill') replaces damaged parts by zeros.",
+            hint=hint or "on_error='fill' replaces damaged parts by zeros.",
         )

@@ -306,7 +306,7 @@ class TiffSource:
         pages = self._pages
         if missing := self._missing:
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
-            hint = "--on-error fill (on_error='fill') fills missing planes with zeros."
+            hint = "on_error='fill' fills missing planes with zeros."
             self._damaged("planes", FormatError(problem, hint=hint))
         last = pages.count - 1
         offset = pages.plain_offset(last)
