@@ -27,6 +27,7 @@ _JOBS = {
     "extensions": "added handlers",
     "extras": "optional packages",
     "faults": "reports of bugs of ozx",
+    "calls": "arguments, old names",
     "marks": "whether a file has changed",
     "threads": "how many, and their results in order",
     "errors": "error classes",

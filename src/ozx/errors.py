@@ -162,7 +162,7 @@ class UsageError(OzxError, ValueError):
     ...     ozx.pack("cells.ome.zarr", "cells.ozx")
     ... except ozx.UsageError as error:
     ...     print(error, error.hint, sep="; ")
-    cells.ozx: the file exists already; Choose another name, or give --force (force=True) to replace it.
+    cells.ozx: the file exists already; Choose another name, or give force=True to replace it.
     """
 
 

@@ -43,7 +43,7 @@ def test_only_files_and_folders_are_replaced(tmp_path, make, force, use):
     with pytest.raises(UsageError) as caught:
         use(tmp_path / "a", b"new", force=force) if use is write else use(tmp_path / "a", force=force)
     if use is write:
-        assert "--force" not in (caught.value.hint or "")
+        assert "force=True" not in (caught.value.hint or "")
     assert os.path.samestat(os.lstat(tmp_path / "a"), before)
     assert names(tmp_path) == others
 
@@ -81,8 +81,8 @@ class TestFolders:
         for force, message in ((True, f"found {name}"), (False, "is not a Zarr hierarchy")):
             with pytest.raises(UsageError, match=message) as caught:
                 fill(tmp_path / "d", force=force)
-            assert "--replace-folder" in caught.value.hint
-            assert force or "--force" not in caught.value.hint
+            assert "replace_folder=True" in caught.value.hint
+            assert force or "force=True" not in caught.value.hint
         assert names(tmp_path / "d") == [name]
         assert names(tmp_path) == ["d"]
 

@@ -58,7 +58,7 @@ def test_options_reach_the_library(cells, tmp_path, capsys):
 
 def test_channels_with_gaps(tmp_path, capsys):
     pixels = np.zeros((3, 40, 40), "uint8")
-    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", channels=["DAPI", "GFP", "Cy5"])
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", channel_names=["DAPI", "GFP", "Cy5"])
     code, answer, story = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx", "--channels", "cy5,DAPI")
     assert (code, answer.endswith(", 1 level, channels 0,2\n"), story) == (0, True, "")
     _, answer, _ = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx", "--channels", "0,2", "--json", "--force")
@@ -93,7 +93,7 @@ def test_a_third_file_is_no_list(cells, tmp_path, capsys):
 @pytest.mark.parametrize("text", ["gfp\\, Alexa 488", "1"])
 def test_a_comma_in_the_name_of_a_channel(tmp_path, capsys, text):
     path = tmp_path / "cells.ozx"
-    ozx.write_image(path, np.zeros((2, 64, 64), "uint8"), axes="cyx", channels=["DAPI", "GFP, Alexa 488"])
+    ozx.write_image(path, np.zeros((2, 64, 64), "uint8"), axes="cyx", channel_names=["DAPI", "GFP, Alexa 488"])
     assert call(capsys, path, tmp_path / "out.ozx", "--channels", text)[0] == 0
     assert [channel.label for channel in ozx.inspect(tmp_path / "out.ozx").images[0].channels] == ["GFP, Alexa 488"]
     story = call(capsys, path, tmp_path / "other.ozx", "--channels", "Cy5")[2]

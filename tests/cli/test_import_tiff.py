@@ -173,7 +173,7 @@ def test_a_folder_of_folders_of_images(capsys, here):
         (here / "raw" / name).mkdir(parents=True)
         tifffile.imwrite(here / "raw" / name / "cells.tif", np.zeros((8, 8), "uint8"))
     code, _, err = ozx(capsys, "import", "raw")
-    assert (code, "raw: expected a TIFF file; it is a directory of folders with 2 TIFF images" in err) == (2, True)
+    assert (code, "raw: expected an image file; it is a directory of folders with 2 TIFF images" in err) == (2, True)
     first, second = (quote_pattern(os.path.join("raw", name), "*.tif") for name in ("day 1", "day 2"))
     assert err.endswith(f"hint: Run: ozx import {first} {second}\n")
 

@@ -19,10 +19,7 @@ def test_a_picture(cells, tmp_path, capsys):
     code, _, err = call(capsys, cells, out)
     assert (code, err) == (
         2,
-        (
-            f"error: {out}: the file exists already\n"
-            "hint: Choose another name, or give --force (force=True) to replace it.\n"
-        ),
+        (f"error: {out}: the file exists already\nhint: Choose another name, or give --force to replace it.\n"),
     )
     assert call(capsys, cells, out, "--force")[0] == 0
 

@@ -2,8 +2,11 @@
 
 import os
 
+import numpy as np
 import pytest
+import tifffile
 
+import ozx
 from ozx.cli.app import COMMANDS, GONE, run
 from ozx.quoting import quote
 
@@ -33,6 +36,27 @@ def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message,
     assert out == ""
     err = err.replace("[COMMAND]", "COMMAND")  # as newer releases of click have it
     assert err == f"error: {message}\nhint: {hint}; see {command} --help.\n"
+
+
+def test_hints_name_options_on_the_command_line_and_arguments_in_python(tmp_path, capsys):
+    out, image = tmp_path / "a.ozx", tmp_path / "a.tif"
+    ozx.write_image(out, np.zeros((8, 8), "uint8"))
+    tifffile.imwrite(image, np.arange(64 * 64, dtype="uint16").reshape(64, 64), compression="zlib", rowsperstrip=8)
+    for target, argument, option in (
+        (out, "give force=True to", "give --force to"),
+        (tmp_path / "b.ozx", "on_error='fill' replaces", "--on-error fill replaces"),
+    ):
+        with pytest.raises(ozx.OzxError) as caught:
+            ozx.import_tiff(image, target)
+        assert argument in caught.value.hint
+        assert "--" not in caught.value.hint
+        assert run(["import", str(image), str(target)]) in (1, 2)
+        assert option in capsys.readouterr().err
+        with tifffile.TiffFile(image) as file:
+            offset = file.pages[0].dataoffsets[3]
+        with image.open("r+b") as file:
+            file.seek(offset)
+            file.write(bytes(8))
 
 
 @pytest.mark.parametrize("words", GONE)

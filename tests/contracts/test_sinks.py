@@ -360,7 +360,9 @@ def test_any_region_has_the_pixels_that_the_result_names(places, hierarchy, form
 def test_any_channels_keep_their_order(places, form, shards, data):  # noqa: F811
     pixels = np.random.default_rng(0).integers(1, 4000, (5, 70, 50), dtype="uint16")
     path = places.new(".ozx")
-    ozx.write_image(path, pixels, axes="cyx", channels=list("ABCDE"), chunks="c=1,y=32,x=32", shards=shards, sync=False)
+    ozx.write_image(
+        path, pixels, axes="cyx", channel_names=list("ABCDE"), chunks="c=1,y=32,x=32", shards=shards, sync=False
+    )
     numbers = data.draw(st.sets(st.integers(0, 4), min_size=1))
     channels = ",".join("ABCDE"[number] for number in data.draw(st.permutations(sorted(numbers))))
     region = data.draw(st.sampled_from([None, "y=0:32", "x=32:50", "y=40:41,x=0:3"]))

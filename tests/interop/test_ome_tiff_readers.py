@@ -1,5 +1,6 @@
 """Exported OME-TIFF files as programs read them that this project did not write: libtiff, bioio, the schema."""
 
+import os
 import shutil
 import subprocess
 
@@ -73,6 +74,35 @@ def test_bioio_reads_pixels_and_names(exported):
             axes = [axis.name for axis in view.axes]
             sizes = {axis: view.levels[0].scale[axes.index(axis)] for axis in "zyx" if axis in axes}
             assert {axis: getattr(found.physical_pixel_sizes, axis.upper()) for axis in sizes} == sizes
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("kind", ["uint8", "uint16"])
+@pytest.mark.parametrize("compression", ["zlib", "lzw", "jpeg"])
+def test_bio_formats_reads_colour_pixels(tmp_path, kind, compression):
+    jar = os.environ.get("OZX_BIOFORMATS")
+    if jar is None or shutil.which("java") is None:
+        pytest.skip("OZX_BIOFORMATS does not name the jar of Bio-Formats, or java is not installed")
+    if (kind, compression) == ("uint16", "jpeg"):
+        pytest.skip("JPEG has 8 bits")
+    tifffile.imwrite(tmp_path / "a.tif", pixels((700, 900, 3), kind), photometric="rgb")
+    ozx.import_tiff(tmp_path / "a.tif", tmp_path / "a.ozx")
+    out, copy = tmp_path / "a.ome.tif", tmp_path / "copy.tif"
+    ozx.export(tmp_path / "a.ozx", out, compression=compression)
+    tools = ["java", "-cp", jar, "loci.formats.tools."]
+
+    def run(tool, *arguments):
+        command = [*tools[:3], tools[3] + tool, "-no-upgrade", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    told = run("ImageInfo", "-nopix", out)
+    assert "RGB = true (3)" in told
+    assert "SizeC = 3 (effectively 1)" in told
+    run("ImageConverter", "-series", "0", out, copy)
+    with tifffile.TiffFile(copy) as file:
+        found = file.pages[0].asarray() if file.pages[0].samplesperpixel == 3 else file.asarray()
+    found = found if found.shape[-1] == 3 else found.transpose(1, 2, 0)
+    np.testing.assert_array_equal(found, tifffile.imread(out))
 
 
 def test_tiles_that_pages_share(tmp_path):

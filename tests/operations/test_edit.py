@@ -61,6 +61,61 @@ def group(**ome):
     ).encode()
 
 
+def origins(path, node=""):
+    views = ozx.inspect(path).images
+    return [level.translation for image in views if image.path == node for level in image.levels]
+
+
+def test_a_translation_moves_all_levels_and_labels_by_one_distance(tmp_path):
+    path = tmp_path / "a.ozx"
+    pixels = np.zeros((2, 600, 600), "uint16")
+    sizes = {"y": 0.5, "x": 0.5}
+    ozx.write_image(path, pixels, axes="cyx", pixel_size=sizes, unit="um", labels={"cells": pixels[0]})
+    before = origins(path)
+    result = edit(path, translation="y=1200um,x=-8500nm")
+    assert [one.what for one in result.differences if not one.node] == ["origin y", "origin x"]
+    assert origins(path) == [(c, y + 1200, x - 8.5) for c, y, x in before]
+    (labels,) = document(path, "labels/cells")["attributes"]["ome"]["multiscales"]
+    assert labels["datasets"][0]["coordinateTransformations"][-1]["translation"] == [1200, -8.5]
+    assert ozx.validate(path).valid
+    assert not edit(path, translation={"y": 1200, "x": -8.5}).written
+
+
+def test_a_translation_applies_after_a_new_pixel_size(packed):
+    path = packed()
+    result = edit(path, pixel_size=DOUBLED, translation={"x": 10})
+    assert origins(path)[0] == (0, 0, 10)
+    assert [(one.what, one.old, one.new) for one in result.differences if one.what == "origin x" and not one.node] == [
+        ("origin x", 0, 10)
+    ]
+
+
+def test_a_translation_is_in_a_unit_of_its_axis(tmp_path):
+    path = tmp_path / "a.ozx"
+    ozx.write_image(path, np.zeros((64, 64), "uint8"))
+    with pytest.raises(UsageError, match="the axis has no unit"):
+        edit(path, translation="x=10um")
+    edit(path, translation="x=10um", unit="mm")
+    assert origins(path)[0] == (0, 0.01)
+    with pytest.raises(UsageError, match="is in millimeter, and the translation is in second"):
+        edit(path, translation="x=10s")
+
+
+def test_contrast_is_set_by_name_or_number_of_a_channel(packed):
+    path = packed()
+    edit(path, channel_names=["DAPI", "GFP"])
+    edit(path, contrast={"dapi": (100, 4000), 1: (0, 800)})
+    windows = [channel["window"] for channel in document(path)["attributes"]["ome"]["omero"]["channels"]]
+    assert [(window["start"], window["end"]) for window in windows] == [(100, 4000), (0, 800)]
+    edit(path, contrast="1=5:700")
+    windows = [channel["window"] for channel in document(path)["attributes"]["ome"]["omero"]["channels"]]
+    assert [(window["start"], window["end"]) for window in windows] == [(100, 4000), (5, 700)]
+    with pytest.raises(UsageError, match="names or numbers of its channels; got 'Cy5'"):
+        edit(path, contrast="Cy5=0:1")
+    with pytest.raises(UsageError, match="channel 0 is given twice"):
+        edit(path, contrast={"DAPI": (0, 1), 0: (0, 1)})
+
+
 @pytest.mark.filterwarnings("ignore:Object at METADATA.ome.xml")  # zarr-python, about a file that is no node
 @pytest.mark.parametrize("name", HIERARCHIES)
 def test_every_image_is_edited_and_nothing_else(packed, name):

@@ -38,7 +38,7 @@ def large(tmp_path_factory):
     """An image of 16 MiB, with its levels 22."""
     folder = tmp_path_factory.mktemp("large")
     pixels = np.random.default_rng(5).integers(0, 65536, (8, 1024, 1024), "uint16")
-    ozx.write_image(folder / "large.ozx", pixels, axes="zyx", scale=(1, 0.325, 0.325), unit="micrometer", codec="none")
+    ozx.write_image(folder / "large.ozx", pixels, axes="zyx", pixel_size=(1, 0.325, 0.325), unit="um", codec="none")
     return folder / "large.ozx"
 
 

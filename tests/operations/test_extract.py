@@ -66,7 +66,7 @@ def test_an_image_with_fewer_levels_keeps_the_nearest(tmp_path, take):
 
 def write_pixels(path, shape, axes="yx", channels=(), chunks=None, shards="auto"):
     pixels = np.random.default_rng(0).integers(0, 4000, shape, dtype="uint16")
-    ozx.write_image(path, pixels, axes=axes, channels=list(channels), chunks=chunks, shards=shards)
+    ozx.write_image(path, pixels, axes=axes, channel_names=list(channels), chunks=chunks, shards=shards)
     return pixels
 
 

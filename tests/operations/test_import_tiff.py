@@ -205,12 +205,22 @@ def test_a_stack_without_a_distance_between_planes(tmp_path):
     assert any("--pixel-size z=2um" in text for text in ozx.import_tiff(path, pixel_size={"y": 1, "x": 1}).notes)
 
 
+def test_a_note_says_why_a_copy_of_a_jpeg_is_large(tmp_path):
+    y, x = np.mgrid[:1400, :1400]
+    array = np.stack([120 + 100 * np.sin(y * x / 9e3), 120 + 90 * np.cos(x / 7), (y + x) % 256], -1).astype("uint8")
+    for name, compression, count in (("a", "jpeg", 1), ("b", "zlib", 0)):
+        arguments = {"level": 40} if compression == "jpeg" else {}
+        write(tmp_path / f"{name}.tif", array, photometric="rgb", compression=compression, compressionargs=arguments)
+        notes = ozx.import_tiff(tmp_path / f"{name}.tif").notes
+        assert len([note for note in notes if "times as large as its source, which is JPEG" in note]) == count
+
+
 def test_axes_that_somebody_says(tmp_path):
     path = write(tmp_path / "a.tif", pixels((4, 30, 40)), photometric="minisblack")
     assert axes(imported(path, axes="tyx")) == "tyx"
     assert axes(imported(path, axes=["c", "y", "x"])) == "cyx"
     for wrong in ("yx", "tczyx", "txx", "qyx", "tzc"):
-        with pytest.raises(UsageError, match="--axes"):
+        with pytest.raises(UsageError, match="axes: expected"):
             ozx.import_tiff(path, tmp_path / "wrong.ozx", axes=wrong)
     assert not (tmp_path / "wrong.ozx").exists()
 

@@ -304,7 +304,7 @@ def test_a_source_that_changes_after_its_verification_stays_whole(tmp_path, imag
     with pytest.raises(ResourceError, match="nothing was removed") as caught:
         pack(root, tmp_path / "a.ozx", remove_source=True, **options)
     assert told in str(caught.value)
-    assert "--resume" in caught.value.hint
+    assert "resume=True" in caught.value.hint
     found = tree(root)
     assert set(found) >= set(expected) - {"0/zarr.json"}
     assert not any(".ozx-" in name for name in found)
@@ -376,7 +376,7 @@ def test_the_rest_of_a_source_does_not_replace_its_archive(tmp_path, image, monk
     for options in ({}, {"force": True}, {"resume": True, "force": True}):
         with pytest.raises(UsageError, match="the removal was interrupted") as caught:
             pack(root, archive, **options)
-        assert "--remove-source" in caught.value.hint
+        assert "remove_source=True" in caught.value.hint
     with pytest.raises(UsageError, match="the removal was interrupted") as caught:
         pack(root, tmp_path / "b.ozx", remove_source=True)
     assert "packed into another file" in caught.value.hint
@@ -469,7 +469,7 @@ def test_resume_takes_a_file_whose_values_differ_for_another_file(changed, optio
     with pytest.raises(UsageError, match=r"not the complete copy of .*: the value of '0/c/0/0/0' differs$") as caught:
         pack(root, out, resume=True, **options)
     assert "The source changed since it was packed, or the source or the file is damaged" in caught.value.hint
-    assert "--resume --force" in caught.value.hint
+    assert "resume=True and force=True" in caught.value.hint
     assert tree(root) == before
     result = pack(root, out, resume=True, force=True, manifest=True, **options)
     assert (result.status, result.verified) == ("packed", True)

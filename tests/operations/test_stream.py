@@ -20,18 +20,19 @@ from ozx.operations.stream import stream
 PIXELS = np.random.default_rng(0).integers(1, 4000, (5, 2, 300, 400)).astype("uint16")
 WORDS = {"axes": "tcyx", "dtype": "uint16", "sync": False}
 SAID = {
-    "scale": {"y": 0.5, "x": 0.25, "t": 2}, "unit": {"y": "micrometer", "x": "micrometer", "t": "second"},
-    "channels": ["DAPI", {"label": "GFP", "color": "00ff00", "window": (3, 99), "emission": 509.0}], "name": "My cells",
+    "pixel_size": {"y": 0.5, "x": 0.25, "t": 2}, "unit": {"y": "micrometer", "x": "micrometer", "t": "second"},
+    "channel_names": ["DAPI", {"label": "GFP", "color": "00ff00", "window": (3, 99), "emission": 509.0}],
+    "name": "My cells",
 }  # fmt: skip
 
 
 # What more is refused, and in which words, test_write_image.py tells.
 WRONG_WORDS = [
-    ({"scale": {"y": -1}}, "pixel sizes above 0; got .*'y': -1"),
-    ({"scale": {"z": 1}}, "expected axes of the array, t, c, y, x; got 'z'"),
+    ({"pixel_size": {"y": -1}}, "pixel size greater than 0; got -1"),
+    ({"pixel_size": {"z": 1}}, "expected axes of the array, t, c, y, x; got 'z'"),
     ({"unit": ["um"]}, r"a unit, or units by axis; got \['um'\]"),
-    ({"channels": {"label": "a"}}, "a list of channels; got {'label': 'a'}"),
-    ({"channels": list("abc")}, "at most 2 channels"),
+    ({"channel_names": {"label": "a"}}, "a list of channels; got {'label': 'a'}"),
+    ({"channel_names": list("abc")}, "at most 2 channels"),
     ({"name": 3}, "expected a text as the name of the image; got 3"),
 ]
 
@@ -123,13 +124,13 @@ def test_ome_zarr_models_accepts_a_plate(out):
 
 def test_cameras_of_several_shapes_and_types(out, tmp_path):
     cameras = {
-        "scope": ozx.Camera(shape=(None, 2, 300, 400), channels=["DAPI", "GFP"]),
-        "side": ozx.Camera(shape=(3, 70, 600), dtype="uint8", axes="zyx", scale={"y": 2, "x": 2}),
+        "scope": ozx.Camera(shape=(None, 2, 300, 400), channel_names=["DAPI", "GFP"]),
+        "side": ozx.Camera(shape=(3, 70, 600), dtype="uint8", axes="zyx", pixel_size={"y": 2, "x": 2}),
         "still": ozx.Camera(shape=(20, 30), dtype="float32", axes="yx", unit="nanometer"),
     }
     side = np.random.default_rng(2).integers(0, 255, (3, 70, 600)).astype("uint8")
     still = np.full((20, 30), 0.5, "float32")
-    said = {"scale": {"y": 0.5, "x": 0.5}, "unit": "micrometer"}
+    said = {"pixel_size": {"y": 0.5, "x": 0.5}, "unit": "micrometer"}
     with stream(out, cameras=cameras, **WORDS, **said) as frames:
         for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
             frames.append(frame, position="scope")
@@ -141,9 +142,11 @@ def test_cameras_of_several_shapes_and_types(out, tmp_path):
     result = frames.result
     assert (result.frames, result.frame_bytes, result.missing_count) == (14, 240_000, 0)
     assert result.rate == pytest.approx((10 * 240_000 + side.nbytes + still.nbytes) / result.seconds)
-    ozx.write_image(tmp_path / "0.ozx", PIXELS, axes="tcyx", channels=["DAPI", "GFP"], **said, **layout_of(out, "0"))
-    ozx.write_image(tmp_path / "1.ozx", side, axes="zyx", scale={"y": 2, "x": 2}, unit="micrometer")
-    ozx.write_image(tmp_path / "2.ozx", still, axes="yx", scale={"y": 0.5, "x": 0.5}, unit="nanometer")
+    ozx.write_image(
+        tmp_path / "0.ozx", PIXELS, axes="tcyx", channel_names=["DAPI", "GFP"], **said, **layout_of(out, "0")
+    )
+    ozx.write_image(tmp_path / "1.ozx", side, axes="zyx", pixel_size={"y": 2, "x": 2}, unit="micrometer")
+    ozx.write_image(tmp_path / "2.ozx", still, axes="yx", pixel_size={"y": 0.5, "x": 0.5}, unit="nanometer")
     for node in "012":
         assert_same_images(out, tmp_path / f"{node}.ozx", node, windows=node != "0")
     assert [image.name for image in ozx.inspect(out).images] == list(cameras)
@@ -180,20 +183,20 @@ def test_records_of_fields_of_a_plate_and_of_early_stops(out):
 
 
 def test_metadata_that_comes_late(out, tmp_path):
-    first = {"scale": [3, 1, 0.25, 0.25], "channels": [{"label": "?", "window": (3, 99)}]}
+    first = {"pixel_size": [3, 1, 0.25, 0.25], "channel_names": [{"label": "?", "window": (3, 99)}]}
     with stream(out, shape=PIXELS.shape, **WORDS, **first) as frames:
         take_all(frames, PIXELS[:3])
         frames.flush()
         frames.set_metadata(
-            channels=["DAPI", {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}], name="My cells"
+            channel_names=["DAPI", {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}], name="My cells"
         )
-        frames.set_metadata(scale={"y": 0.5, "t": 2}, unit={"y": "micrometer", "x": "micrometer", "t": "second"})
+        frames.set_metadata(pixel_size={"y": 0.5, "t": 2}, unit={"y": "micrometer", "x": "micrometer", "t": "second"})
         take_all(frames, PIXELS[3:])
         for wrong, message in WRONG_WORDS:
             with pytest.raises(UsageError, match=message):
                 frames.set_metadata(**wrong)
     channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
-    words = {**SAID, "channels": channels}
+    words = {**SAID, "channel_names": channels}
     ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **words)
     assert_same_images(out, tmp_path / "b.ozx")
     assert ozx.inspect(out).name == "My cells"
@@ -205,8 +208,8 @@ def test_metadata_that_comes_late(out, tmp_path):
 
 def test_late_metadata_of_one_position(out):
     with stream(out, shape=(1, 300, 400), axes="tyx", dtype="uint16", positions=["a", "b"], sync=False) as frames:
-        frames.set_metadata(scale=[1, 0.5, 0.5])
-        frames.set_metadata(name="right", channels=["GFP"], position="b")
+        frames.set_metadata(pixel_size=[1, 0.5, 0.5])
+        frames.set_metadata(name="right", channel_names=["GFP"], position="b")
         frames.append(PIXELS[0, 0])
         frames.append(PIXELS[0, 1], position=1)
         with pytest.raises(UsageError, match="expected one position for the name 'x'; found 2"):
@@ -478,7 +481,7 @@ def test_an_earlier_writer_that_did_not_finish(out):
         ({"plate_shape": (8, 12)}, "plate_shape together with plate"),
         ({"plate": {"A1": 1}}, "expected a well as ROW/COLUMN"),
         ({"downsample": "t,y,x"}, "axis 't' has an unknown length and cannot be downsampled"),
-        ({"channels": list("abc")}, "at most 2 channels"),
+        ({"channel_names": list("abc")}, "at most 2 channels"),
         ({"ome_version": "0.4"}, "OME-Zarr version 0.5 or 0.6"),
     ],
 )

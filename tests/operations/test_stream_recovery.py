@@ -182,12 +182,12 @@ def test_late_metadata_survives_a_kill(tmp_path, is_early, repeats):
     def work():
         frames = ozx.stream(out, **WORDS, **LAYOUTS[0])
         if is_early:
-            frames.set_metadata(channels=names)
+            frames.set_metadata(channel_names=names)
         for number, frame in enumerate(FRAMES[:13]):
             frames.append(frame)
             if number == 4:
                 frames.flush()
-                frames.set_metadata(channels=names)
+                frames.set_metadata(channel_names=names)
         frames.flush()
 
     killed(work)

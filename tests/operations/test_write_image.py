@@ -30,9 +30,9 @@ def ome_of(path, node=""):
 def test_all_that_can_be_said(out):
     channels = ["DAPI", {"label": "GFP", "color": "00ff00", "active": False, "window": (3, 99), "emission": 509.0}]
     result = write_image(
-        out, PIXELS, axes="cyx", scale={"y": 0.5, "x": 0.25}, unit="um", channels=channels, name="My cells"
+        out, PIXELS, axes="cyx", pixel_size={"y": 0.5, "x": 0.25}, unit="um", channel_names=channels, name="My cells"
     )
-    assert result.to_dict() == {"schema": 2, "path": str(out), "entries": 7, "bytes": out.stat().st_size}
+    assert result.to_dict() == {"schema": 2, "path": str(out), "entries": 7, "bytes": out.stat().st_size, "notes": []}
     image = ozx.inspect(out).images[0]
     assert image.name == "My cells"
     assert [(axis.name, axis.type, axis.unit) for axis in image.axes] == [
@@ -68,7 +68,7 @@ def test_what_is_taken_for_granted(out):
 
 @pytest.mark.parametrize("make", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
 def test_dimensions_in_another_order(out, make):
-    write_image(out, make(PIXELS.transpose(1, 2, 0)), axes="yxc", scale=(0.5, 0.25, 1))
+    write_image(out, make(PIXELS.transpose(1, 2, 0)), axes="yxc", pixel_size=(0.5, 0.25, 1))
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
     assert ozx.inspect(out).images[0].levels[0].scale == (1.0, 0.5, 0.25)
 
@@ -92,7 +92,7 @@ def test_color_pixels_are_shown_as_rgb(out, count):
 
 def test_channels_have_the_colors_of_their_dyes(out):
     channels = ["DAPI", {"label": "x", "emission": 610.0}, {"label": "GFP", "color": "#12ab56"}, {"color": "red"}]
-    write_image(out, np.zeros((4, 20, 30), "uint16"), axes="cyx", channels=channels)
+    write_image(out, np.zeros((4, 20, 30), "uint16"), axes="cyx", channel_names=channels)
     found = [channel["color"] for channel in ozx.open(out).attrs["ome"]["omero"]["channels"]]
     assert found == ["0000FF", "FF0000", "12AB56", "FF0000"]
 
@@ -106,7 +106,7 @@ def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):
 @pytest.mark.parametrize("wrap", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
 @pytest.mark.parametrize("dims", ["yxc", ("Y", "X", "Channel")])
 def test_dimensions_of_xarray_are_axes(out, wrap, dims):
-    write_image(out, xr.DataArray(wrap(PIXELS.transpose(1, 2, 0)), dims=tuple(dims)), scale={"y": 0.5})
+    write_image(out, xr.DataArray(wrap(PIXELS.transpose(1, 2, 0)), dims=tuple(dims)), pixel_size={"y": 0.5})
     image = ozx.inspect(out).images[0]
     assert [axis.name for axis in image.axes] == ["c", "y", "x"]
     assert image.levels[0].scale == (1, 0.5, 1)
@@ -222,17 +222,118 @@ def test_layout_and_levels_that_are_asked_for(out):
 
 
 def test_pixel_sizes_may_be_an_array(out):
-    write_image(out, PIXELS, scale=np.arange(1, PIXELS.ndim + 1), sync=False)
+    write_image(out, PIXELS, pixel_size=np.arange(1, PIXELS.ndim + 1), sync=False)
     assert ozx.inspect(out).images[0].levels[0].scale == tuple(range(1, PIXELS.ndim + 1))
+
+
+@pytest.mark.parametrize(("size", "scale", "units"), [
+    (0.5, (1, 0.5, 0.5), (None, None)),
+    ("0.5um", (1, 0.5, 0.5), ("micrometer", "micrometer")),
+    ("y=0.5mm,x=2", (1, 0.5, 2), ("millimeter", None)),
+    ({"y": "0.5um", "x": 1}, (1, 0.5, 1), ("micrometer", None)),
+])  # fmt: skip
+def test_pixel_sizes_may_be_one_number_or_text_with_units(out, size, scale, units):
+    write_image(out, PIXELS, axes="CYX", pixel_size=size)
+    image = ozx.inspect(out).images[0]
+    assert image.levels[0].scale == scale
+    assert tuple(axis.unit for axis in image.axes[1:]) == units
+
+
+def test_coordinates_of_xarray_become_pixel_sizes_positions_units_and_names(out):
+    coords = {"c": ["DAPI", "GFP"], "y": 10 + 0.325 * np.arange(300), "x": ("x", np.arange(400.0) * 2, {"units": "µm"})}
+    for pixels in (PIXELS, da.from_array(PIXELS, chunks=(1, 100, 400))):
+        array = xr.DataArray(pixels, coords, ("c", "y", "x"), "My cells")
+        assert write_image(out, array, labels={"cells": PIXELS[0]}, force=True).notes == ()
+        image = ozx.inspect(out).images[0]
+        assert (image.name, [channel.label for channel in image.channels]) == ("My cells", ["DAPI", "GFP"])
+        assert [axis.unit for axis in image.axes] == [None, None, "micrometer"]
+        assert (image.levels[0].scale, image.levels[0].translation) == ((1, 0.325, 2), (0, 10, 0))
+        label = ome_of(out, "labels/cells")["multiscales"][0]["datasets"][0]["coordinateTransformations"]
+        assert [step[step["type"]] for step in label] == [[0.325, 2], [10, 0]]
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+
+
+def test_arguments_win_over_coordinates(out):
+    coords = {"c": ["a", "b"], "x": ("x", np.arange(400.0), {"units": "mm"})}
+    array = xr.DataArray(PIXELS, coords, ("c", "y", "x"), "array")
+    write_image(out, array, pixel_size={"x": 3}, unit="um", channel_names=["DAPI", "GFP"], name="given")
+    image = ozx.inspect(out).images[0]
+    assert (image.name, [channel.label for channel in image.channels]) == ("given", ["DAPI", "GFP"])
+    assert (image.levels[0].scale, image.axes[2].unit) == ((1, 1, 3), "micrometer")
+
+
+@pytest.mark.parametrize(("coords", "attrs", "note"), [
+    ({"x": np.arange(400.0) ** 2}, {}, "coordinates of x are left out: they are not numbers that rise by equal steps"),
+    ({"x": np.arange(400.0)[::-1]}, {}, "coordinates of x are left out"),
+    ({"x": ["a"] * 400}, {}, "coordinates of x are left out"),
+    ({"x": ("x", np.arange(400.0), {"units": "furlong"})}, {}, "the unit 'furlong' of x is left out"),
+    ({"x": ("x", np.arange(400.0), {"units": "second"})}, {}, "the unit 'second' of x is left out"),
+    ({"x": ("x", np.arange(400.0), {"lens": "60x"})}, {}, "attributes of x are left out: lens"),
+    ({"stage": 3.5}, {}, "the coordinates stage are left out"),
+    ({}, {"microscope": "A", "long_name": "cells"}, "attributes of the array are left out: microscope"),
+])  # fmt: skip
+def test_what_cannot_be_taken_from_coordinates_is_noted(out, coords, attrs, note):
+    result = write_image(out, xr.DataArray(PIXELS, coords, ("c", "y", "x"), attrs=attrs))
+    assert len(result.notes) == 1
+    assert note in result.notes[0]
+    assert ozx.validate(out).valid
+
+
+def test_times_become_seconds(out):
+    times = np.datetime64("2026-01-02T03:04:05") + np.arange(2) * np.timedelta64(1500, "ms")
+    for values, notes in ((times, 1), (times - times[0], 0)):
+        array = xr.DataArray(PIXELS, {"time": values}, ("time", "y", "x"))
+        assert len(write_image(out, array, force=True).notes) == notes
+        image = ozx.inspect(out).images[0]
+        assert (image.axes[0].unit, image.levels[0].scale[0]) == ("second", 1.5)
+
+
+def test_the_dataset_that_xarray_opens_gives_the_same_image(out):
+    sizes = {"y": 0.325, "x": 1 / 3}
+    write_image(out, PIXELS, axes="cyx", pixel_size=sizes, unit="um", channel_names=["a", "b"], name="First")
+    again = out.parent / "b.ozx"
+    for level in (0, 1):
+        with xr.open_dataset(out, level=level) as dataset:
+            assert write_image(again, dataset["image"], force=True).notes == ()
+        first, second = ozx.inspect(out).images[0], ozx.inspect(again).images[0]
+        assert (second.name, second.axes) == (first.name, first.axes)
+        assert [channel.label for channel in second.channels] == ["a", "b"]
+        assert second.levels[0].scale == pytest.approx(first.levels[level].scale, rel=1e-11)
+        assert second.levels[0].translation == pytest.approx(first.levels[level].translation, rel=1e-11)
+
+
+def test_former_names_of_arguments_work_with_a_warning(out):
+    with pytest.warns(ozx.OzxWarning) as caught:
+        write_image(out, PIXELS, axes="cyx", scale=0.5, channels=["DAPI", "GFP"])
+    assert sorted(str(warning.message) for warning in caught) == [
+        "channels is now called channel_names", "scale is now called pixel_size",
+    ]  # fmt: skip
+    assert {warning.filename for warning in caught} == {__file__}
+    assert ozx.inspect(out).images[0].levels[0].scale == (1, 0.5, 0.5)
+    with pytest.warns(ozx.OzxWarning, match="scale is now called pixel_size"):
+        ozx.Camera(scale=0.5)
+    with pytest.raises(UsageError, match="scale is the former name of pixel_size; got both"):
+        write_image(out, PIXELS, scale=1, pixel_size=1, force=True)
+
+
+def test_arguments_in_the_wrong_place_are_named(out):
+    with pytest.raises(UsageError, match="expected the path first, then the array"):
+        write_image(PIXELS, out)
+    with pytest.raises(UsageError, match="expected True or False for force; got ndarray"):
+        write_image(out, PIXELS, force=PIXELS)
+    with pytest.raises(UsageError, match="expected True or False for sync; got str"):
+        write_image(out, PIXELS, sync="no")
+    for words in ({"name": "a\ud800"}, {"channel_names": ["a\udc00", "b"]}, {"labels": {"a\ud800": PIXELS[0]}}):
+        with pytest.raises(UsageError, match="a text that UTF-8 can hold"):
+            write_image(out, PIXELS, axes="cyx", **words)
+    assert not os.listdir(out.parent)
+    write_image(out, PIXELS, force=np.True_, progress=None)
 
 
 def test_an_existing_file_is_kept_unless_forced(out):
     out.write_bytes(b"old")
     with pytest.raises(UsageError, match="exists already"):
         write_image(out, PIXELS)
-    for scale in ("0.65um", 0.65, {"y": "0.65um", "x": 1}):
-        with pytest.raises(UsageError, match="pixel sizes as numbers, by axis"):
-            write_image(out, PIXELS, scale=scale, force=True)
     with pytest.raises(UsageError, match="an array with shape and dtype; got list"):
         write_image(out, [[1, 2], [3, 4]], force=True)
     with pytest.raises(UsageError, match="2 to 5 dimensions"):
@@ -250,37 +351,37 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"axes": "qyx"}, "one of t, c, z, y, x"),
     ({"axes": "yyx"}, "one of t, c, z, y, x"),
     ({"axes": "tcx"}, "including y and x"),
-    ({"scale": (1, 2)}, "a pixel size for each of the axes z, y, x; got 2"),
-    ({"scale": {"c": 1}}, "axes of the array, z, y, x; got 'c'"),
-    ({"scale": (1, 0, 1)}, "pixel sizes above 0"),
-    ({"scale": {"x": float("nan")}}, "pixel sizes above 0"),
+    ({"pixel_size": (1, 2)}, "a pixel size for each of the axes z, y, x; got 2"),
+    ({"pixel_size": {"c": 1}}, "axes of the array, z, y, x; got 'c'"),
+    ({"pixel_size": (1, 0, 1)}, "pixel size greater than 0"),
+    ({"pixel_size": {"x": float("nan")}}, "pixel size greater than 0"),
     ({"unit": "furlong"}, "furlong"),
     ({"unit": 5}, "a unit, or units by axis; got 5"),
     ({"unit": {"y": 5}}, "a unit, or units by axis; got {'y': 5}"),
     ({"unit": {"t": "second"}}, "axes of the array"),
     ({"unit": {"x": "second"}}, "a unit of space for the axis x; got 'second'"),
-    ({"channels": ["a", "b"]}, "expected 1 channel, as many as the array has; got 2"),
-    ({"axes": "cyx", "channels": ["a"]}, "expected 2 channels, as many as the array has; got 1"),
-    ({"channels": [{"colour": "FF0000"}]}, "label, color, active, window"),
-        ({"channels": [{"window": 9}]}, "label, color, active, window"),
-    ({"channels": [{"window": (9, 3)}]}, "start not above end, as the window of a channel; got .9, 3"),
-    ({"channels": [{"window": (float("nan"), 3)}]}, "expected finite numbers"),
-    ({"channels": [{"window": (0, float("inf"))}]}, "expected finite numbers"),
-    ({"channels": [{"color": "reddish"}]}, "six hexadecimal digits"),
-    ({"channels": [ShownChannel(color="12345G")]}, "six hexadecimal digits"),
+    ({"channel_names": ["a", "b"]}, "expected 1 channel, as many as the array has; got 2"),
+    ({"axes": "cyx", "channel_names": ["a"]}, "expected 2 channels, as many as the array has; got 1"),
+    ({"channel_names": [{"colour": "FF0000"}]}, "label, color, active, window"),
+        ({"channel_names": [{"window": 9}]}, "label, color, active, window"),
+    ({"channel_names": [{"window": (9, 3)}]}, "start not above end, as the window of a channel; got .9.0, 3"),
+    ({"channel_names": [{"window": (float("nan"), 3)}]}, "expected finite numbers"),
+    ({"channel_names": [{"window": (0, float("inf"))}]}, "expected finite numbers"),
+    ({"channel_names": [{"color": "reddish"}]}, "six hexadecimal digits"),
+    ({"channel_names": [ShownChannel(color="12345G")]}, "six hexadecimal digits"),
     ({"labels": {"cells": PIXELS[0]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(300, 400\)"),
     *[
         ({"labels": {name: PIXELS}}, "expected the name of a label image; got")
         for name in ("", ".", "..", "a/b", "../a", "a\\b", "__a", "zarr.json", "\0", 3)
     ],
-    ({"channels": 5}, "expected a list of channels; got 5"),
-    ({"channels": [5]}, "label, color, active, window"),
-    ({"channels": "DAPI"}, "expected a list of channels; got the text 'DAPI'"),
+    ({"channel_names": 5}, "expected a list of channels; got 5"),
+    ({"channel_names": [5]}, "label, color, active, window"),
+    ({"channel_names": "DAPI"}, "expected a list of channels; got the text 'DAPI'"),
     ({"labels": PIXELS}, "expected True, or label images by name; got ndarray"),
     ({"labels": {"cells": [[1]]}}, "expected labels 'cells' as an array; got list"),
-    ({"channels": [None]}, "a name, or the fields label, color, .* for a channel; got None"),
-    ({"channels": [{"label": 3}]}, "expected a text as the label of a channel; got 3"),
-    ({"channels": [{"emission": "red"}]}, "expected a number of nanometers as the emission of a channel; got 'red'"),
+    ({"channel_names": [None]}, "a name, or the fields label, color, .* for a channel; got None"),
+    ({"channel_names": [{"label": 3}]}, "expected a text as the label of a channel; got 3"),
+    ({"channel_names": [{"emission": "red"}]}, "a number of nanometers as the emission of a channel; got 'red'"),
     ({"axes": (0, 1, 2)}, r"one of t, c, z, y, x for each dimension.*; got 3 dimensions and the axes \(0, 1, 2\)"),
     ({"axes": ([0], "y", "x")}, "one of t, c, z, y, x for each dimension"),
     ({"axes": 3}, "3 dimensions and the axes 3"),

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 import ozx
@@ -16,6 +17,10 @@ from ozx.integrations.fsspec import OzxFile, OzxFileSystem
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+
+
+def parameters_of(value):
+    return python_inspect.signature(value).parameters if python_inspect.isfunction(value) else {}
 
 
 def test_every_public_name_is_there():
@@ -32,10 +37,10 @@ def test_the_file_system_takes_no_option_of_its_own():
     assert OzxFile.DEFAULT_BLOCK_SIZE == 65_536
 
 
-def test_what_is_not_there_is_a_resource_error_where_zarr_would_take_it_for_a_missing_key(tmp_path):
-    store = ozx.OzxStore(tmp_path / "absent.ozx")
-    with pytest.raises(ozx.ResourceError, match="there is no such file"):
-        store.get_sync("zarr.json")
+def test_a_store_without_a_file_raises_no_error_that_zarr_would_take_for_a_missing_key(tmp_path):
+    with pytest.raises(ozx.ResourceError, match="there is no such file") as caught:
+        ozx.OzxStore(tmp_path / "absent.ozx").get_sync("zarr.json")
+    assert not isinstance(caught.value, FileNotFoundError)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +48,8 @@ def test_what_is_not_there_is_a_resource_error_where_zarr_would_take_it_for_a_mi
     [
         *(
             ozx.open,
+            ozx.open_array,
+            lambda path: ozx.open(path, live=True),
             ozx.open_image,
             ozx.read,
             ozx.inspect,
@@ -70,6 +77,24 @@ def test_what_is_not_there_is_our_error_and_pythons_own_elsewhere(tmp_path, call
     assert isinstance(caught.value, ozx.ResourceError)
     assert caught.value.errno == errno.ENOENT
     assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("name", [name for name in ozx.__all__ if "progress" in parameters_of(getattr(ozx, name))])
+def test_no_progress_is_the_default_of_every_function(name):
+    assert parameters_of(getattr(ozx, name))["progress"].default is None
+
+
+@pytest.mark.parametrize("call", [ozx.pack, ozx.open, ozx.inspect, ozx.validate, ozx.import_tiff, ozx.read_value])
+@pytest.mark.parametrize("path", [np.zeros(3), 7, None, b"a.ozx", "a\ud800.ozx"])
+def test_what_is_no_path_is_refused(call, path):
+    with pytest.raises(ozx.UsageError, match="expected a path"):
+        list(call(path, *(["zarr.json"] if call is ozx.read_value else [])))
+
+
+@pytest.mark.parametrize("call", [ozx.pack, ozx.repack, ozx.unpack, ozx.extract, ozx.export, ozx.recover])
+def test_an_array_is_no_flag(tmp_path, call):
+    with pytest.raises(ozx.UsageError, match="expected True or False for force; got ndarray"):
+        call(tmp_path / "a.ozx", tmp_path / "b", force=np.zeros(3))
 
 
 def test_the_first_line_of_each_help_is_the_one_in_the_list():

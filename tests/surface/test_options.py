@@ -44,5 +44,5 @@ def test_options_are_the_arguments_of_the_function(verb):
 def test_options_of_an_import_are_its_arguments():
     keywords = keywords_of(ozx.import_tiff)
     keywords.pop("progress")
-    fields = dataclasses.fields(import_tiff._Options)
+    fields = dataclasses.fields(import_tiff._ImportOptions)
     assert {each.name: each.default for each in fields} == keywords

@@ -63,7 +63,7 @@ def _free_bytes(path: str) -> int | None:
 
 
 #: The hint for an existing output; the way that keeps the old file comes first.
-EXISTS_HINT = "Choose another name, or give --force (force=True) to replace it."
+EXISTS_HINT = "Choose another name, or give force=True to replace it."
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFCHR: "a character device",
@@ -71,7 +71,7 @@ _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }
-_REPLACES_ANY = "Choose another name. --replace-folder (replace_folder=True) replaces a directory and all its contents."
+_REPLACES_ANY = "Choose another name. replace_folder=True replaces a directory and all its contents."
 # A folder with one of these is a Zarr hierarchy: of version 3, or a group, an array or attributes of version 2.
 _ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 # Number of names in a message about a folder's contents.

@@ -41,7 +41,7 @@ COMMANDS = {
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.",
     "verify": "Compare .ozx files, or all of a folder or log, with what was recorded when they were packed.",
-    "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
+    "edit": "Correct pixel sizes, positions, units, channels and names in an .ozx file.",
     "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
     "associate": "Open .ozx files by double-click.",

@@ -26,9 +26,12 @@ _MOST_NODES = 3
 @click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path(), callback=expand_argument)
 @many_options(has_out_dir=False, has_dask=False)
 @click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
+@click.option("--time-interval", metavar="N[U]", help="Time between time points, as in 20s.")
+@click.option("--translation", metavar="A=N[U],...", help="Position of the first pixel by axis, as in y=20um,x=10um.")
 @click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
+@click.option("--contrast", metavar="C=MIN:MAX,...", help="Values shown as black and in full colour, by channel.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @click.option("--yes", is_flag=True, help="For a URL: do not ask before the file is replaced.")
@@ -36,15 +39,15 @@ _MOST_NODES = 3
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @result_options
 def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
-    """Correct pixel sizes, units, channels and names in an .ozx file.
+    """Correct pixel sizes, positions, units, channels and names in an .ozx file.
 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects
     one image. FILE is replaced when the new file is complete. Pixels do not change.
 
     A pixel size without an axis applies to all axes of space. Give the size at full resolution; the other levels and
     the label images change by the same factor. A single unit applies to axes of its kind (space or time): to those
-    with a given pixel size, or to all of them if no pixel size is given. Numbers are not converted. Write a comma in a
-    name as \\,.
+    with a given pixel size, or to all of them if no pixel size is given. Numbers are not converted, except those of a
+    translation, which are positions in the unit of the axis. Write a comma in a name as \\,.
 
     FILE may be an s3:// URL: the server copies the pixels, so few bytes are transferred. ozx shows the cost and asks.
     Tags, access rights, encryption and storage class are kept.
@@ -54,6 +57,8 @@ def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
       ozx edit cells.ozx --pixel-size 0.65um --dry-run
       ozx edit stack.ozx --pixel-size z=2,y=0.65,x=0.65 --unit um
       ozx edit *.ozx --unit micrometer --log edits.jsonl
+      ozx edit movie.ozx --time-interval 20s --translation y=1200um,x=850um
+      ozx edit cells.ozx --contrast DAPI=100:4000,1=0:800
       ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
       ozx edit ozx:///data/series.ozx/0 --name Overview
       ozx edit s3://bucket/huge.ozx --pixel-size y=0.65,x=0.65

@@ -21,12 +21,13 @@ from ozx.operations.export import ExportedImageResult, ExportResult, export
 @part_options
 @click.option(
     "--compression",
-    type=click.Choice(["zlib", "zstd", "lzw", "none"]),
+    type=click.Choice(["zlib", "zstd", "lzw", "jpeg", "none"]),
     default="zlib",
     show_default=True,
-    help="Every reader supports zlib.",
+    help="Every reader supports zlib; jpeg, for 8-bit colour images, changes pixels.",
 )
 @click.option("--tile", metavar="N", type=int, help="Height and width of tiles, a multiple of 16.  [default: 512]")
+@click.option("--split-rgb", is_flag=True, help="Keep red, green and blue of a colour image as three channels.")
 @click.option(
     "--jobs",
     metavar="N",
@@ -54,6 +55,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx export cells.ozx corner.ome.tif --region x=10:60um,y=20:70um --channels DAPI
       ozx export *.ozx --out-dir tiffs
       ozx export slide.ozx preview.ome.tif --levels 2:
+      ozx export slide.ozx slide.ome.tif --compression jpeg
     """
     # zarr reads chunks concurrently and reports the first damaged one; asyncio would print the others at the exit.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)

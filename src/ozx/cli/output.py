@@ -14,6 +14,8 @@ import click
 
 from ozx.errors import shortened
 
+# Not those of a call, as in ozx.open(…, live=True).
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(True|False|N\b|'[^']*')(?!\))")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 _KINDS = ("warning", "repaired", "left out")
@@ -65,7 +67,17 @@ def say_error(message: str, rule: str | None = None, hint: str | None = None) ->
     """Write an error to stderr with its hint; without a hint, name the command that explains the rule."""
     say(f"error: {message}{f' [{rule}]' if rule else ''}")
     if hint or rule:
-        say(f"hint: {hint or f'See ozx rules {rule}.'}")
+        say(f"hint: {_as_options(hint) if hint else f'See ozx rules {rule}.'}")
+
+
+def _as_options(text: str) -> str:
+    """Return a hint with arguments of Python as options: ``--force`` for ``force=True``."""
+    return _ARGUMENT.sub(_as_option, text)
+
+
+def _as_option(argument: re.Match[str]) -> str:
+    name, value = argument[1].replace("_", "-"), argument[2].strip("'")
+    return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
 
 
 def printable(text: str) -> str:

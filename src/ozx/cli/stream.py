@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -14,9 +13,7 @@ from ozx.cli.options import new_layout_options, parse_metadata, store_options
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
-from ozx.hierarchy.edit.request import parse_edits, parse_units
 from ozx.hierarchy.ome.conversion import VERSIONS
-from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.subset.region import split_names
 from ozx.images.streaming.frame_stream import StreamResult
 from ozx.images.streaming.frames import FrameInput
@@ -86,8 +83,7 @@ def command(
     lengths, kind = _parse_shape(shape), _parse_type(dtype)
     known: dict[str, Any] = parse_metadata({**options, "colors": None})
     del known["colors"]
-    known |= _parse_place(known["axes"], known.pop("pixel_size"), known["unit"])
-    known["channels"] = known.pop("channel_names") or ()
+    known["channel_names"] = known["channel_names"] or ()
     if positions is not None:
         known["positions"] = split_names(positions)
     if plate is not None:
@@ -108,21 +104,6 @@ def command(
     if source.fault is not None:
         say_error(source.fault)
     return WITH_LOSS if source.fault is not None or result.missing_count else DONE
-
-
-def _parse_place(names: str, pixel_size: str | None, unit: str | None) -> dict[str, Any]:
-    """Parse pixel sizes and units as `ozx edit` does; return them by axis, in the form that `stream` takes."""
-    units = None if unit is None else parse_units(unit)
-    if pixel_size is None:
-        return {"scale": None, "unit": units}
-    edits = parse_edits(pixel_size=pixel_size, unit=unit)
-    placed = edits.limited_to([Axis(name, None, None) for name in names])
-    # Sizes and units of axes that do not exist are included, so that `stream` refuses them.
-    scale = {**placed.pixel_size, **edits.pixel_size}
-    if isinstance(units, str):
-        return {"scale": scale, "unit": units}
-    by_axis = placed.unit if isinstance(placed.unit, Mapping) else {}
-    return {"scale": scale, "unit": {**by_axis, **(units or {})} or None}
 
 
 def _parse_shape(text: str) -> list[int | None]:

@@ -20,7 +20,7 @@ from ozx.progress import Progress, StoppableProgress
 from ozx.quoting import quote
 from ozx.threads import checked_jobs, working
 
-_RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
+_RESUME_HINT = "Give resume=True to skip complete outputs, or force=True to replace them."
 
 # A hint that ends in a command for the files of a folder, such as raw/*.tif.
 _FOR_FILES_OF_A_FOLDER = re.compile(r"ozx (import|pack) .*\*\.\S+$")

@@ -72,7 +72,7 @@ class SourceRemoval:
                 f"nothing was removed, because the directory changed while it was packed: {name_some(found)}",
                 path=root,
                 hint=f"{archive} contains the data as ozx read it. Stop the writing program, "
-                "then pack again with --resume --force.",
+                "then pack again with resume=True and force=True.",
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))
@@ -122,7 +122,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
             hint=f"If it was packed into another file than {archive}, name that file. "
             f"Otherwise {archive} has changed since: check it with ozx validate."
             if remove
-            else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
+            else "Its archive is complete. Pack to that file again with remove_source=True to remove the rest.",
         )
     left = finish_removal(root, marker, _FIRST)
     return (f"finished the interrupted removal of {root}", *_left_notes(root, left))
@@ -152,7 +152,7 @@ def check_no_attributes(root: str) -> None:
         raise UsageError(
             f"file attributes that an archive does not keep would be lost: {name_some(found)}",
             path=root,
-            hint="Give --drop-attributes (drop_attributes=True) if they need not be kept, or keep the source.",
+            hint="Give drop_attributes=True if they need not be kept, or keep the source.",
         )
 
 

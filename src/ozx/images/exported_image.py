@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.hierarchy.ome.colors import RGBA, ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import PixelSize
 from ozx.hierarchy.subset.region import IndexRange
@@ -48,6 +48,9 @@ _HINTS = {"i": _LONG, "u": _LONG, "c": _COMPLEX}
 # Each channel is an element of the OME-XML.
 _MOST_CHANNELS = 10_000
 
+# As import and write_image name the samples of colour images. Dyes may have these colours too, but other names.
+_RGB = RGBA[:3]
+
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
 # A shard of up to this size is read at once. From a larger shard, each block reads the index and its inner chunks.
@@ -63,6 +66,12 @@ class ExportedLevel:
     pixels: Level  # the array, in its own order and type
     dimensions: tuple[int | None, ...]  # for each of the five axes, the dimension of the array, or None
     dtype: np.dtype[Any]  # the type to write
+    is_rgb: bool = False  # whether the three channels are the samples of one colour pixel
+
+    @property
+    def planes(self) -> Lengths:
+        """Lengths of what is stored along t, c, z, y, x: one plane of colour pixels for red, green and blue."""
+        return _joined(self.shape) if self.is_rgb else self.shape
 
     @property
     def shape(self) -> Lengths:
@@ -76,14 +85,19 @@ class ExportedLevel:
 
     @property
     def read_alignment(self) -> Lengths:
-        """Shape of the shards or chunks; reads of whole shards or chunks are fastest."""
-        shards = self.pixels.array.shards
-        if shards is not None and prod(shards) * self.pixels.dtype.itemsize <= _LARGEST_READ_ALIGNMENT:
-            return self._five(shards)
-        return self._five(self.pixels.chunks)
+        """Shape of the shards or chunks, in `planes`; reads of whole shards or chunks are fastest."""
+        parts = self.pixels.array.shards
+        if parts is None or prod(parts) * self.pixels.dtype.itemsize > _LARGEST_READ_ALIGNMENT:
+            parts = self.pixels.chunks
+        return _joined(self._five(parts)) if self.is_rgb else self._five(parts)
 
     def read(self, region: Region) -> NDArray[Any]:
-        """Return a block of pixels with the axes t, c, z, y, x; safe to call from several threads."""
+        """Return a block of `planes` with the axes t, c, z, y, x, and the samples of colour pixels as a sixth axis.
+
+        Safe to call from several threads.
+        """
+        if self.is_rgb:
+            region = (region[0], slice(0, len(_RGB)), *region[2:])
         key: list[slice | int] = [0] * self.pixels.ndim
         for dimension, part in zip(self.dimensions, region, strict=True):
             if dimension is not None:
@@ -102,7 +116,8 @@ class ExportedLevel:
         kept = sorted(dimension for dimension in self.dimensions if dimension is not None)
         order = [kept.index(dimension) for dimension in self.dimensions if dimension is not None]
         lengths = tuple(part.stop - part.start for part in region)
-        return block.transpose(order).reshape(lengths).astype(self.dtype, copy=False)
+        block = block.transpose(order).reshape(lengths).astype(self.dtype, copy=False)
+        return np.moveaxis(block[:, :, None], 1, -1) if self.is_rgb else block
 
     def _five(self, lengths: Sequence[int]) -> Lengths:
         return tuple(1 if dimension is None else lengths[dimension] for dimension in self.dimensions)
@@ -118,6 +133,16 @@ class ExportedImage:
     notes: tuple[str, ...] = ()  # changes, one sentence each
 
     @property
+    def is_rgb(self) -> bool:
+        """Whether red, green and blue are stored as colour pixels."""
+        return self.levels[0].is_rgb
+
+    @property
+    def planes(self) -> Lengths:
+        """Lengths of what is stored along t, c, z, y, x at full resolution."""
+        return self.levels[0].planes
+
+    @property
     def shape(self) -> Lengths:
         """Lengths along t, c, z, y, x at full resolution."""
         return self.levels[0].shape
@@ -130,11 +155,14 @@ class ExportedImage:
     @property
     def page_count(self) -> int:
         """The number of planes at full resolution."""
-        return prod(self.shape[:3])
+        return prod(self.planes[:3])
 
 
-def take_image(view: Image, path: str, choice: IndexRange) -> ExportedImage:
-    """Return an image or label image for the export to OME-TIFF; no pixels are read."""
+def take_image(view: Image, path: str, choice: IndexRange, *, join_rgb: bool = True) -> ExportedImage:
+    """Return an image or label image for the export to OME-TIFF; no pixels are read.
+
+    With `join_rgb`, channels that the metadata calls and shows as red, green and blue become colour pixels.
+    """
     where = path or "the root"
     dimensions = _find_axes(view, where)
     chosen = [view.levels[number] for number in choice.nearest(len(view.levels))]
@@ -147,12 +175,19 @@ def take_image(view: Image, path: str, choice: IndexRange) -> ExportedImage:
         raise UnsupportedError(f"{where}: expected pixels; the array is empty: its shape is {chosen[0].array.shape}")
     if levels[0].shape[1] > _MOST_CHANNELS:
         raise UnsupportedError(f"{where}: expected at most {_MOST_CHANNELS:,} channels; found {levels[0].shape[1]:,}")
+    known = tuple((channel.label, channel.color) for channel in view.channels)
+    if join_rgb and dtype.name in ("uint8", "uint16") and known == _RGB and levels[0].shape[1] == len(_RGB):
+        levels = [replace(level, is_rgb=True) for level in levels]
     sizes = _sizes(view.axes, dimensions, chosen[0])
     translation = chosen[0].translation or ()
     if any(translation) and chosen[0].array is view.levels[0].array:
         notes.append(f"{where}: the position of the image (its translation) is left out, as OME-TIFF cannot store it")
     description = ImageDescription(view.name, sizes, _channels(view.channels, levels[0].shape[1]))
     return ExportedImage(path, tuple(levels), description, (*view.notes, *view.unapplied, *notes))
+
+
+def _joined(lengths: Lengths) -> Lengths:
+    return (lengths[0], 1, *lengths[2:])
 
 
 def _find_axes(view: Image, where: str) -> tuple[int | None, ...]:

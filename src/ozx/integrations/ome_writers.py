@@ -81,9 +81,9 @@ class OmeWritersBackend:
             "axes": names,
             "shape": [dimension.count for dimension in dimensions],
             "dtype": settings.dtype,
-            "scale": {one.name: one.scale for one in dimensions if one.scale is not None},
+            "pixel_size": {one.name: one.scale for one in dimensions if one.scale is not None},
             "unit": {one.name: one.unit for one in dimensions if one.unit is not None and one.name != "c"},
-            "channels": [
+            "channel_names": [
                 _channel(one) for dimension in dimensions if dimension.name == "c" for one in dimension.coords or ()
             ],
             "codec": _CODECS.get(settings.compression),

@@ -16,7 +16,8 @@ from ozx.archive.records import (
     LocalHeader,
     resolve_zip64,
 )
-from ozx.errors import FormatError, OzxError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, OzxError
 from ozx.flow.sources.location import given_path
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.json.reading import LONGEST_DOCUMENT, as_object, parse_document
@@ -28,7 +29,7 @@ _LOOK = 1 << 18
 _ROOT = ROOT_METADATA.encode("ascii")
 
 
-@resource_errors()
+@public_call()
 def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bool:
     r"""Return whether a file is an OME-Zarr zip file (RFC-9), judged by its content and not by its name.
 

@@ -1,4 +1,4 @@
-"""edit: correct pixel sizes, units, channels and names in an .ozx file, on a disk or at s3://."""
+"""edit: correct pixel sizes, positions, units, channels and names in an .ozx file, on a disk or at s3://."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ozx.archive.remote.opening import open_remote
 from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
 from ozx.flow.sinks.output import Output
@@ -22,7 +23,7 @@ from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.edit.image import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan
-from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
+from ozx.hierarchy.edit.request import Contrast, Edits, PixelSize, Translation, parse_edits, unit_note
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import is_metadata_key
 
@@ -78,14 +79,17 @@ class EditResult(JsonResult):
     transfer: Transfer | None = None
 
 
-@resource_errors()
+@public_call()
 def edit(
     path: str | os.PathLike[str],
     *,
     pixel_size: PixelSize | None = None,
+    time_interval: float | str | None = None,
+    translation: Translation | None = None,
     unit: str | Mapping[str, str] | None = None,
     channel_names: Sequence[str | None] | None = None,
     colors: Sequence[str | None] | None = None,
+    contrast: Contrast | None = None,
     name: str | None = None,
     dry_run: bool = False,
     sync: bool = True,
@@ -107,6 +111,12 @@ def edit(
         the unit of the axis; as text, also with units: ``"0.65um"``, ``"z=2um,y=0.65um,x=0.65um"``. The scales of the
         other levels and all translations change by the same factor, and so do those of label images, which may have
         another resolution. A named axis must be in one of the images; images without this axis stay unchanged.
+    time_interval
+        Time between neighbouring time points, ``20`` or ``"20s"``: the pixel size along ``t``.
+    translation
+        Position of the centre of the first pixel of the full resolution by axis, in the unit of the axis
+        (``{"y": 20, "x": 10}``) or in another that is converted (``"y=20um,x=10um"``). All levels and label images
+        move by the same distance.
     unit
         A unit (``micrometer``, ``um``, ``second``), or units by axis (``{"t": "s"}``, ``"t=s"``). A single unit applies
         to axes of its type, space or time: with `pixel_size`, to those named there; otherwise to all of them.
@@ -114,6 +124,9 @@ def edit(
     channel_names, colors
         One value per channel; None or ``""`` keeps the present value. Colours are ``RRGGBB``, with or without ``#``, or
         one of red, green, blue, cyan, magenta, yellow, white.
+    contrast
+        For some channels, by name or number, the values that are shown as black and in full colour:
+        ``{"DAPI": (100, 4000)}`` or ``"DAPI=100:4000"``.
     name
         Name of the image or, if the root is a plate, of the plate.
     dry_run
@@ -153,7 +166,16 @@ def edit(
     axis y 0.325 0.65 micrometer
     axis x 0.325 0.65 micrometer
     """
-    edits = parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name)
+    edits = parse_edits(
+        pixel_size=pixel_size,
+        time_interval=time_interval,
+        translation=translation,
+        unit=unit,
+        channel_names=channel_names,
+        colors=colors,
+        contrast=contrast,
+        name=name,
+    )
     location = Place.parse(path)
     kind = location.kind()
     if kind == "a URL":

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import read_in_runs
-from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath
@@ -105,7 +106,7 @@ class ExportResult(JsonResult):
     notes: tuple[str, ...] = ()
 
 
-@resource_errors()
+@public_call()
 def export(
     path: StrPath,
     out: StrPath,
@@ -116,10 +117,11 @@ def export(
     channels: str | int | Iterable[str | int] | None = None,
     compression: str = "zlib",
     tile: int | None = None,
+    split_rgb: bool = False,
     jobs: int | None = None,
     force: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> ExportResult:
     """Write an image, all images of a series or plate, or a label image to a tiled OME-TIFF file with all levels.
 
@@ -141,10 +143,14 @@ def export(
         The pixels and channels to export; see `ozx.extract`. The part is first written to a temporary file (in
         ``TMPDIR``).
     compression
-        ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
+        ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``; or ``jpeg``, which is ten times smaller, but
+        changes the pixels, for colour images of 8 bits.
     tile
         Height and width of the tiles in pixels, a multiple of 16. By default 512, or the chunk length if 512 does not
         fit the chunks and the chunk length is a suitable tile length.
+    split_rgb
+        Whether red, green and blue stay three channels. By default, channels of 8 or 16 bits with these names and
+        colours, as `ozx.import_tiff` writes them for a colour image, become colour pixels again.
     jobs
         Number of threads that read and compress; by default one for each processor, at most eight.
     force
@@ -176,9 +182,10 @@ def export(
     >>> result.images[0].axes, result.images[0].levels
     ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
     """
+    progress = progress or NO_PROGRESS
     # These modules load zarr and tifffile, which takes half a second, and only an export needs them.
     from ozx.images.ome_tiff import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
-    from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
+    from ozx.images.ome_tiff.exported_hierarchy import check_lossy, take_hierarchy  # noqa: PLC0415
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.images.writing.cropping import cropped_file  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
@@ -205,7 +212,8 @@ def export(
                 notes += plan.image_notes
             group = opened.enter_context(opened_hierarchy(opened_place))
             read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
-            taken = take_hierarchy(group, node, choice)
+            taken = take_hierarchy(group, node, choice, join_rgb=not split_rgb)
+            check_lossy(taken.images, compression)
             _check_price(taken, opened_place)
             pixels = sum(level.size for image in taken.images for level in image.levels)
             progress = begin_phase(progress, os.path.basename(target), pixels)
@@ -240,7 +248,9 @@ def _write(
     from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
     from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
 
-    encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
+    encodings = [
+        TileEncoding(compression, choose_tile(image, tile), image.shape[1] // image.planes[1]) for image in taken.images
+    ]
     is_big = needs_big(taken.images, encodings, len(taken.ome_xml))
     with open(path, "r+b") as file:  # tifffile wants the file to have a name
         tiff = OmeTiff(file, is_big=is_big)

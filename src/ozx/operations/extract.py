@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.plans.version import VersionChoice, in_version
@@ -80,7 +81,7 @@ class _TooLargeError(Exception):
     """The new file is larger than it may be."""
 
 
-@resource_errors()
+@public_call()
 def extract(
     path: StrPath,
     out: StrPath,
@@ -96,7 +97,7 @@ def extract(
     force: bool = False,
     dry_run: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> ExtractResult:
     """Extract a part of a hierarchy into a new .ozx file; pixels keep their positions in space.
 
@@ -173,6 +174,7 @@ def extract(
     >>> extract("cells.ozx", "more.ozx", region="y=0:100,x=0:100", whole_chunks=True, force=True).images[0].region
     {'y': (0, 128), 'x': (0, 128)}
     """
+    progress = progress or NO_PROGRESS
     output = Output(Place.output(out, remote=True), force=force, sync=sync)
     check_name(output.path, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
 
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
@@ -29,7 +30,7 @@ from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.readers.hierarchy import HierarchyOptions, plan_images, stem_of
 from ozx.readers.images import Images, ReadingOptions
-from ozx.readers.imported import Claims, has_images, other_metadata
+from ozx.readers.imported import Claims, growth_notes, has_images, other_metadata
 from ozx.readers.registry import open_images
 from ozx.readers.tiff.opening import count_files
 from ozx.readers.tiff.pages import parse_axes
@@ -147,7 +148,7 @@ class _Order:
     ahead: int | None = None  # the most blocks submitted to an executor at a time
 
 
-@resource_errors()
+@public_call()
 def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
@@ -176,7 +177,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     resume: bool = False,
     sync: bool = True,
     executor: Executor | None = None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> ImportResult:
     """Convert a TIFF file to an .ozx file with all resolution levels, in one pass over the pixels.
 
@@ -241,6 +242,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
+    progress = progress or NO_PROGRESS
     options = _ImportOptions(
         axes=axes,
         keep_singletons=keep_singletons,
@@ -275,13 +277,13 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     return _import_one(path, place, order, progress, Claims())
 
 
-@resource_errors()
+@public_call()
 def import_tiffs(
     sources: Iterable[StrPath],
     *,
     out_dir: StrPath | None = None,
     jobs: int = 1,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
     on_result: Callable[[ImportResult], object] | None = None,
     file_executor: Executor | None = None,
     **options: Any,
@@ -332,6 +334,7 @@ def import_tiffs(
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
+    progress = progress or NO_PROGRESS
     if unknown := sorted(options.keys() - {field.name for field in fields(_ImportOptions)}):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
     check_is_list(sources, "ozx.import_tiff")
@@ -459,7 +462,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
-                    hint="Give --force (force=True) to replace it.",
+                    hint="Give force=True to replace it.",
                 )
         output.check_file()
         try:
@@ -524,7 +527,7 @@ def _write(
         result,
         entries=entries,
         bytes=size,
-        notes=(*result.notes, *name_notes(output.place), *said, *swept_notes(new.swept)),
+        notes=(*result.notes, *growth_notes(found, size), *name_notes(output.place), *said, *swept_notes(new.swept)),
         damage=_first_sentences(list(damage)),
     )
 

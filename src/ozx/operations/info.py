@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ozx.archive.other_formats import describe_names
-from ozx.errors import FormatError, UnsupportedError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
@@ -162,7 +163,7 @@ class Inspection(JsonResult):
     notes: tuple[str, ...]
 
 
-@resource_errors()
+@public_call()
 def inspect(path: str | os.PathLike[str]) -> Inspection:
     """Return a description of an ``.ozx`` file, another ZIP file or a directory, or of a node in one of these.
 

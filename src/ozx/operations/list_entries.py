@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ozx.archive.records import method_name
+from ozx.calls import public_call
 from ozx.errors import resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
 from ozx.flow.sources.location import Place
@@ -43,7 +44,7 @@ class ListedEntry(NamedTuple):
     view: ArchiveView | DirectoryView
 
     @property
-    @resource_errors()
+    @public_call()
     def offset(self) -> int | None:
         """The offset of the stored bytes in the archive; each access reads the local header.
 
@@ -107,7 +108,7 @@ class EntryListing:
         return {"schema": 2, "path": self.path, "entries": [entry.to_dict() for entry in self]}
 
 
-@resource_errors()
+@public_call()
 def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryListing:
     """Return the entries of an archive, or the files of a directory.
 

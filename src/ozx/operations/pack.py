@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ozx.errors import OzxError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
@@ -18,7 +19,7 @@ from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pac
 from ozx.progress import NO_PROGRESS, Progress
 
 
-@resource_errors()
+@public_call()
 def pack(
     source: StrPath,
     out: StrPath | None = None,
@@ -38,7 +39,7 @@ def pack(
     thumbnail: bool = False,
     manifest: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> PackResult:
     """Pack the OME-Zarr hierarchy in a directory into one .ozx file, with all values unchanged.
 
@@ -105,6 +106,7 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
+    progress = progress or NO_PROGRESS
     options = PackOptions(
         force=force,
         verify=verify or remove_source,
@@ -127,7 +129,7 @@ def pack(
     return pack_one(options, root, target or Place.output(_default_output(root)), progress)
 
 
-@resource_errors()
+@public_call()
 def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     sources: Iterable[StrPath | tuple[StrPath, StrPath]],
     *,
@@ -148,7 +150,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     thumbnail: bool = False,
     manifest: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
     on_result: Callable[[PackResult], object] | None = None,
     executor: Executor | None = None,
 ) -> PackManyResult:
@@ -196,6 +198,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     >>> pack_many([("cells.ome.zarr", "first.ozx"), ("cells.ome.zarr/labels", "second.ozx")]).results[0].path
     'first.ozx'
     """
+    progress = progress or NO_PROGRESS
     options = PackOptions(
         force=force,
         verify=verify or remove_source,

@@ -138,13 +138,13 @@ class PackOptions:
         if self.checksum not in (None, "sha256"):
             raise UsageError(f"expected the checksum sha256; got {self.checksum!r}")
         if self.remove_source and not self.sync:
-            raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
+            raise UsageError("a source is removed only when its copy is on the disk", hint="Leave out sync=False.")
 
 
-_OTHER = "The file is from another source, or the source has changed. Give --force (force=True) to replace the file."
+_OTHER = "The file is from another source, or the source has changed. Give force=True to replace the file."
 _DIFFERS = (
     "The source changed since it was packed, or the source or the file is damaged (`ozx verify` checks the file). "
-    "Give --resume --force (force=True) to pack the source again."
+    "Give resume=True and force=True to pack the source again."
 )
 
 
@@ -205,7 +205,7 @@ def _pack_directory(source: Place, output: Output, options: PackOptions, progres
         raise UsageError(
             "a source is not removed after an upload",
             path=root,
-            hint="Leave out --remove-source (remove_source), and remove the source yourself after a run with --verify.",
+            hint="Leave out remove_source=True, and remove the source yourself after a run with verify=True.",
         )
     finished = None if is_uploaded else finish_source_removal(root, target, remove=options.remove_source)
     if finished is not None:
@@ -228,9 +228,7 @@ def _pack_remote(place: Place, output: Output, options: PackOptions, progress: P
 
     name = place.name
     if options.remove_source:
-        raise UsageError(
-            "a source at a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
-        )
+        raise UsageError("a source at a URL is never removed", path=name, hint="Leave out remove_source=True.")
     output.check_surroundings(place)
     source = list_remote_directory(place.path)
     refuse_folder_of_images(source.listing)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from ozx.archive.names.decoding import name_fault
+from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
 from ozx.flow.sources.location import Place
@@ -17,7 +18,7 @@ _MOST_COMPARED = 2_000
 _SHOWN = 3
 
 
-@resource_errors()
+@public_call()
 def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     """Return the value of `key` in blocks of about 1 MiB, decompressed if necessary.
 
@@ -50,8 +51,8 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     ...     b"".join(read_value(path, "zarr.json"))
     b'{}'
     """
-    name = os.fspath(path)
-    view = open_view(Place.parse(path))
+    place = Place.parse(path)
+    name, view = os.fspath(path), open_view(place)
     if not isinstance(key, str):
         raise UsageError(f"expected a key as a text; got {key!r}", path=name, hint="ozx ls lists the keys.")
     fault = name_fault(key) if isinstance(view, DirectoryView) else None

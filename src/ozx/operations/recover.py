@@ -18,7 +18,8 @@ from ozx.archive.recovery.entries import Evidence, LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.temporary import is_partial
-from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import plan_salvage
 from ozx.flow.repair.names import repair_found_names
@@ -106,7 +107,7 @@ class RecoverResult:
         }
 
 
-@resource_errors()
+@public_call()
 def recover(
     path: StrPath,
     out: StrPath,
@@ -114,7 +115,7 @@ def recover(
     force: bool = False,
     keep_unproven: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> RecoverResult:
     """Write each value of a damaged archive to an intact .ozx file if the CRC-32 of the value is right.
 
@@ -162,6 +163,7 @@ def recover(
     >>> result.complete, result.directory, result.arrays[0].path, result.arrays[0].found
     (False, 'none', '0', 10)
     """
+    progress = progress or NO_PROGRESS
     output = Output(Place.output(out), force=force, sync=sync)
     target = output.path
     check_name(target, "an .ozx file")

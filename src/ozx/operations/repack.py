@@ -14,7 +14,8 @@ from itertools import islice
 from typing import Any
 
 from ozx.archive.byte_source import FileSource, read_in_runs
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UsageError
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.repair.hierarchy import open_repaired
@@ -96,7 +97,7 @@ class RepackResult(JsonResult):
     verified: bool = False
 
 
-@resource_errors()
+@public_call()
 def repack(
     source: StrPath,
     out: StrPath,
@@ -115,7 +116,7 @@ def repack(
     sync: bool = True,
     jobs: int | None = None,
     executor: Executor | None = None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> RepackResult:
     """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, and change its shards if requested.
 
@@ -189,6 +190,7 @@ def repack(
     >>> result.entries, result.treatments
     (18, {'copied': 2, 'moved': 4})
     """
+    progress = progress or NO_PROGRESS
     place = Place.output(out, remote=True)
     target = place.path
     check_name(target, "an .ozx file")
@@ -202,8 +204,8 @@ def repack(
         Place.output(target)
         output.check_folder(old)
         if verify:
-            hint = "Leave it out, or write an .ozx file."
-            raise UsageError("expected no --verify (verify) for a directory", hint=hint)
+            hint = "Leave out verify=True, or write an .ozx file."
+            raise UsageError("a directory cannot be verified", hint=hint)
     else:
         output.check_file()
     recorded = record_in_place(old.path, target) if is_directory else None

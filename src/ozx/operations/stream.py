@@ -9,7 +9,8 @@ from dataclasses import replace
 from numpy.typing import DTypeLike
 
 from ozx.atomic.targets import absolute_path
-from ozx.errors import UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import UsageError
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.ome.conversion import checked_version
@@ -29,7 +30,7 @@ from ozx.images.streaming.stream_images import (
     position_series,
 )
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.images.writing.array_image import ChannelLike, image_title
+from ozx.images.writing.array_image import ChannelLike, PixelSizes, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
 from ozx.threads import checked_jobs
 
@@ -39,7 +40,7 @@ _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
 
 
-@resource_errors()
+@public_call(scale="pixel_size", channels="channel_names")
 def stream(  # noqa: PLR0913 (one argument for each choice)
     path: str | os.PathLike[str],
     *,
@@ -50,9 +51,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     plate: Mapping[str, int] | None = None,
     plate_shape: tuple[int, int] | None = None,
     cameras: Mapping[str, Camera] | None = None,
-    scale: Sequence[float] | Mapping[str, float] | None = None,
+    pixel_size: PixelSizes | None = None,
     unit: str | Mapping[str, str] | None = None,
-    channels: Sequence[ChannelLike] = (),
+    channel_names: Sequence[ChannelLike] = (),
     name: str | None = None,
     method: str = "mean",
     downsample: str | Sequence[str] | None = None,
@@ -98,9 +99,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         The number of rows and columns of the plate; without it the plate ends with the last row and column in use.
     cameras
         Cameras by name, if they deliver frames of different shapes or types: the file is then a series of their images,
-        and each frame names its camera as its position. `axes`, `shape`, `dtype`, `scale`, `unit` and `channels` apply
-        to each camera that has no such value itself.
-    scale, unit, channels, name, ome_version
+        and each frame names its camera as its position. `axes`, `shape`, `dtype`, `pixel_size`, `unit` and
+        `channel_names` apply to each camera that has no such value itself.
+    pixel_size, unit, channel_names, name, ome_version
         As for `ozx.write_image`.
     method, downsample
         As for `ozx.write_image`; an axis of unknown length is not halved.
@@ -140,8 +141,8 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     --------
     >>> import numpy as np
     >>> camera = np.random.default_rng(0).integers(0, 4096, (6, 600, 800), dtype="uint16")
-    >>> with stream("cells.ozx", axes="tcyx", shape=(None, 2, 600, 800), dtype="uint16", channels=["DAPI", "GFP"],
-    ...             scale={"y": 0.325, "x": 0.325}, unit="micrometer", force=True) as frames:
+    >>> with stream("cells.ozx", axes="tcyx", shape=(None, 2, 600, 800), dtype="uint16", channel_names=["DAPI", "GFP"],
+    ...             pixel_size="0.325um", force=True) as frames:
     ...     for frame in camera:
     ...         _ = frames.append(frame)
     >>> frames.result.frames, frames.result.missing_count
@@ -154,7 +155,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     place = absolute_path(target)
     check_name(target, "an .ozx file")
     title = image_title(name, target)
-    given = Camera(shape, dtype, axes, scale, unit, channels)
+    given = Camera(shape, dtype, axes, pixel_size, unit, channel_names)
     plans, hierarchy = _plan(given, cameras, positions, plate, plate_shape, (title, method, downsample))
     hierarchy = replace(hierarchy, version=checked_version(ome_version))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)

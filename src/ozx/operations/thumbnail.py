@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult
@@ -92,7 +93,7 @@ class ThumbnailResult(JsonResult):
     notes: tuple[str, ...] = ()
 
 
-@resource_errors()
+@public_call()
 def thumbnail(
     path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
 ) -> ThumbnailResult:
@@ -186,7 +187,7 @@ def _cache_output(place: Place, out: Place | None, size: int) -> tuple[Output, d
         raise UsageError(
             f"expected a local file, because the thumbnail cache has pictures of local files only; found {found}",
             path=place.name,
-            hint="Leave out --cache (cache=True), and name a .png or .jpg file for the picture.",
+            hint="Leave out cache=True, and name a .png or .jpg file for the picture.",
         )
     # Take the status before reading the file: if the file changes during reading, the picture counts as outdated.
     status = os.stat(place.path)

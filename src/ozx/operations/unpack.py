@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
@@ -49,7 +50,7 @@ class UnpackResult(JsonResult):
     notes: tuple[str, ...] = ()
 
 
-@resource_errors()
+@public_call()
 def unpack(
     path: StrPath,
     out: StrPath | None = None,
@@ -58,7 +59,7 @@ def unpack(
     replace_folder: bool = False,
     allow_bombs: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> UnpackResult:
     """Write every value of an archive, or of one of its nodes, to a file in a directory; verify each CRC-32.
 
@@ -107,6 +108,7 @@ def unpack(
     >>> unpack("cells.ozx", force=True).path
     'cells.ome.zarr'
     """
+    progress = progress or NO_PROGRESS
     wanted = None if out is None else Place.output(out, remote=True).path
     if wanted is not None:
         check_name(wanted, "a directory")

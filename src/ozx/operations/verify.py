@@ -11,7 +11,8 @@ from typing import Any
 
 from ozx.archive.reader import ArchiveReader
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING, SIDE_ENDINGS
-from ozx.errors import FormatError, UsageError, raise_error, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, UsageError, raise_error
 from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
@@ -40,13 +41,14 @@ class VerifyResult:
         return {"schema": 1, **{name: getattr(self, name) for name in names}}
 
 
-@resource_errors()
-def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress = NO_PROGRESS) -> VerifyResult:
+@public_call()
+def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress | None = None) -> VerifyResult:
     """Compare a file with its manifest, and with its checksum file if it exists.
 
     `manifest`: path or URL of the manifest that `ozx.pack` wrote for the file; by default ``FILE.manifest.json`` if it
     exists, else the manifest inside the file.
     """
+    progress = progress or NO_PROGRESS
     place = Place.file(file)
     if os.path.isdir(place.path):
         raise folder_error(place.path, "verify", "Verify the .ozx file that was packed from it.")

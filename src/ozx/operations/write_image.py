@@ -8,11 +8,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from ozx.archive.names.decoding import name_fault
-from ozx.errors import UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import Place
-from ozx.hierarchy.json.reading import JsonResult
+from ozx.hierarchy.json.reading import JsonResult, check_text
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.hierarchy.ome.conversion import checked_version
@@ -20,6 +21,7 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike
 from ozx.images.writing.array_image import (
     ChannelLike,
+    PixelSizes,
     axis_names,
     check_lengths,
     describe_array,
@@ -27,6 +29,7 @@ from ozx.images.writing.array_image import (
     image_title,
     own_axes,
 )
+from ozx.images.writing.coordinates import read_coordinates
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -42,22 +45,25 @@ class WriteImageResult(JsonResult):
         Path of the file.
     entries, bytes
         Number of entries, and length of the file in bytes.
+    notes
+        Parts of the array's coordinates and attributes that were left out, one sentence each.
     """
 
     path: str
     entries: int
     bytes: int
+    notes: tuple[str, ...] = ()
 
 
-@resource_errors()
+@public_call(scale="pixel_size", channels="channel_names")
 def write_image(  # noqa: PLR0913 (one argument for each choice)
     path: str | os.PathLike[str],
     array: ArrayLike,
     *,
     axes: str | Sequence[str] | None = None,
-    scale: Sequence[float] | Mapping[str, float] | None = None,
+    pixel_size: PixelSizes | None = None,
     unit: str | Mapping[str, str] | None = None,
-    channels: Sequence[ChannelLike] = (),
+    channel_names: Sequence[ChannelLike] = (),
     name: str | None = None,
     labels: bool | Mapping[str, ArrayLike] = False,
     method: str | None = None,
@@ -70,7 +76,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     force: bool = False,
     sync: bool = True,
     executor: Executor | None = None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> WriteImageResult:
     """Write an array as an OME-Zarr image with all resolution levels, in one pass over its pixels.
 
@@ -80,23 +86,26 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         The file to write.
     array
         An array of NumPy, dask, zarr or xarray, or any other array that returns slices. It is read block by block, each
-        pixel once if the chunks of the array allow it.
+        pixel once if the chunks of the array allow it. From the coordinates of an array of xarray come pixel sizes and
+        positions (if they rise by equal steps), units (their attribute ``units``) and names of channels, from its
+        ``long_name`` or name that of the image, as far as the arguments below do not say otherwise.
     axes
         Names of its dimensions, out of t, c, z, y and x; by default the names in ``array.dims``, as arrays of xarray
-        have them (also in capitals, and ``time`` and ``channel``), or else the last of these names: y and x for a
-        plane. An array in another order, such as ``yxc``, is transposed into OME order.
-    scale
-        The distance between neighbouring pixels along each dimension, or by axis, in `unit`; 1 if unknown.
+        have them, or else the last of these names: y and x for a plane. Capitals, ``time`` and ``channel`` work too.
+        An array in another order, such as ``yxc``, is transposed into OME order.
+    pixel_size
+        The distance between neighbouring pixels: for all axes of space (``0.65``), by axis (``{"y": 0.65, "x": 0.65}``)
+        or for each dimension; also with units (``"0.65um"``). 1 if unknown.
     unit
         Unit of the axes of space, or units by axis, such as ``micrometer``, ``um``, ``second``.
-    channels
+    channel_names
         For each channel its name, or a mapping with any of ``label``, ``color`` (as for `ozx.edit`), ``active``,
         ``window`` (start, end) and ``emission`` (nanometers). Missing contrast extends from the 1st to the 99.8th
         percentile of the pixels; a missing colour comes from the dye in the name, or from the emission. Without
-        `channels`, 8-bit pixels with three or four channels as their last dimension, such as ``yxc``, are red, green,
+        names, 8-bit pixels with three or four channels as their last dimension, such as ``yxc``, are red, green,
         blue and transparency.
     name
-        The image's name; by default that of the file.
+        The image's name; by default that of the array, or else of the file.
     labels
         True for an array of labels. Or label images by name; each has the dimensions of `array` without ``c``, in the
         same order; without `axes`, names in ``dims`` may give another order. Labels are integers; a mask of booleans is
@@ -140,12 +149,14 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     --------
     >>> import numpy as np
     >>> pixels = np.random.default_rng(0).integers(0, 4096, (2, 600, 800), dtype="uint16")
-    >>> result = write_image("cells.ozx", pixels, axes="cyx", scale={"y": 0.325, "x": 0.325}, unit="micrometer",
-    ...                      channels=["DAPI", "GFP"], force=True)
+    >>> result = write_image("cells.ozx", pixels, axes="cyx", pixel_size="0.325um",
+    ...                      channel_names=["DAPI", "GFP"], force=True)
     >>> import ozx
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
+    if hasattr(path, "shape") and isinstance(array, str | os.PathLike):
+        raise UsageError("expected the path first, then the array", hint="Write ozx.write_image(path, array).")
     output = Output(Place.output(path, remote=True), force, sync=sync)
     target = output.path
     check_name(target, "an .ozx file")
@@ -153,9 +164,11 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         raise UsageError(
             f"expected the name of an .ozx file; got {target}", hint="ozx.unpack makes a directory of an .ozx file."
         )
-    title = image_title(name, target)
     names = own_axes(array) if axes is None else axes
-    described = describe_array(array, names, scale, unit)
+    known = read_coordinates(array, None if names is None else axis_names(array, names))
+    title = image_title(known.name if name is None else name, target)
+    described = describe_array(array, names, pixel_size, unit, known)
+    channels = channel_names or known.channel_names
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
     image = NewImage(
         title, *described, pyramid=choice, channels=given_channels(channels, described, names, are_all=True)
@@ -167,10 +180,10 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
     with output.spooled() as new:
-        progress = begin_phase(progress, os.path.basename(target), count_bytes(hierarchy))
+        progress = begin_phase(progress or NO_PROGRESS, os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()
-    return WriteImageResult(target, entries, size)
+    return WriteImageResult(target, entries, size, tuple(known.notes))
 
 
 def _with_labels(
@@ -201,7 +214,8 @@ def _with_labels(
                 hint=f"Give the axes of the labels in the order of the image's array: {', '.join(order)}.",
             )
         _, sources, (level,) = describe_array(array, order, None, None)
-        level = replace(level, scale=tuple(full.scale[number] for number in kept))
+        scale, start = (tuple(values[number] for number in kept) for values in (full.scale, full.translation))
+        level = replace(level, scale=scale, translation=start)
         named[name] = _as_labels(NewImage(name, axes, sources, (level,), pyramid=choice))
     return replace(image, labels=named)
 
@@ -214,7 +228,13 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
         )
     for name, array in labels.items():
         # Zarr core 3.1, "Node names"; a slash would put the label image below another one.
-        is_node = isinstance(name, str) and "/" not in name and name.strip(".") and not name.startswith("__")
+        is_node = (
+            isinstance(name, str)
+            and check_text(name, "the name of a label image")
+            and "/" not in name
+            and name.strip(".")
+            and not name.startswith("__")
+        )
         if not is_node or name == METADATA or name_fault(f"labels/{name}"):
             raise UsageError(
                 f"expected the name of a label image; got {name!r}",

@@ -21,6 +21,9 @@ from ozx.quoting import quote
 from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.registry import open_images
 
+# Where a JPEG image has become this many times as large, and larger than this, people ask why.
+_MUCH_LARGER, _LARGE = 5, 1 << 20
+
 
 class Claims:
     """Record of the images that consist of several files, each with the first source that opens these files."""
@@ -96,3 +99,17 @@ def other_metadata(archive: Place, edits: Edits | None) -> list[str]:
             kept = f"the file was already complete and keeps its metadata, which differs from the options ({what})"
             return [f"{kept}; to change it, give these options to ozx edit {quote(archive.name)}"]
     return []
+
+
+def growth_notes(found: Images, size: int) -> tuple[str, ...]:
+    """Return a note if a new file of `size` bytes is many times as large as its source, because that is JPEG."""
+    before = sum(os.path.getsize(path) for path in found.files)
+    is_jpeg = any(getattr(image.source, "is_color_jpeg", False) for image in found.images.values())
+    if not is_jpeg or size < max(_MUCH_LARGER * before, _LARGE):
+        return ()
+    note = (
+        f"the file is {size / before:.0f} times as large as its source, which is JPEG and lacks details: every pixel "
+        "is kept as it was decoded. No codec that other readers have makes it much smaller without loss (--codec "
+        "zstd:19 saves some percent); to send a small copy, run ozx export --compression jpeg"
+    )
+    return (note,)

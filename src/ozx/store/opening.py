@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, overload
 
 from ozx.archive.byte_source import OpenFileSource
 from ozx.archive.reader import ArchiveReader
+from ozx.calls import public_call
 from ozx.codecs.zarr_errors import refused_by_zarr
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
@@ -75,7 +76,7 @@ def open_group(
 ) -> LiveGroup: ...
 
 
-@resource_errors()
+@public_call()
 def open_group(
     path: str | os.PathLike[str],
     mode: _Mode = "r",
@@ -149,7 +150,7 @@ def open_group(
     return LiveGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
-@resource_errors()
+@public_call()
 def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None) -> Array:
     """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 

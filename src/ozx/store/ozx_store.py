@@ -361,7 +361,9 @@ class OzxStore(Store):
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
         """Return the result of `get` for each key and range, in the order of the requests."""
-        return list(await asyncio.gather(*(self.get(key, prototype, wanted) for key, wanted in key_ranges)))
+        found = [self.get(key, prototype, wanted) for key, wanted in key_ranges]
+        # A local file is read without waiting; a server answers all requests at a time.
+        return [await each for each in found] if self._read is None else list(await asyncio.gather(*found))
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""

@@ -16,7 +16,8 @@ from ozx.archive.audit.facts import ArchiveFacts, audit, iter_names
 from ozx.archive.byte_source import read_in_runs
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
@@ -51,7 +52,7 @@ PROFILES = ("rfc9", "strict")
 _REWRITES = re.compile(r"ozx (edit|extract|pack|recover|repack|unpack)\b")
 
 
-@resource_errors()
+@public_call()
 def validate(
     path: str | os.PathLike[str],
     *,
@@ -61,7 +62,7 @@ def validate(
     second_opinion: bool = True,
     schemas: Mapping[str, str | os.PathLike[str]] | None = None,
     jobs: int | None = None,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> Report:
     """Return a report with all findings about an OME-Zarr zip file or an OME-Zarr directory.
 
@@ -117,7 +118,7 @@ def validate(
         second_opinion=second_opinion,
         schemas=Schemas.read(schemas or {}),
         jobs=jobs,
-        progress=progress,
+        progress=progress or NO_PROGRESS,
     )
     place = Place.parse(path)
     kind, where = place.kind(), place.path

@@ -107,11 +107,60 @@ def test_a_pixel_size_is_a_positive_number(size):
         {"unit": {"x": None}},
         {"channel_names": 3},
         {"colors": 3},
+        {"name": "a\ud800"},
+        {"channel_names": ["a\udc80"]},
+        {"time_interval": 0},
+        {"time_interval": "20um"},
+        {"time_interval": "20s", "pixel_size": {"t": 1}},
+        {"time_interval": "20s", "unit": {"t": "ms"}},
+        {"time_interval": "20s", "unit": "ms"},
+        {"translation": "10um"},
+        {"translation": {"x": "near"}},
+        {"translation": {"x": float("nan")}},
+        {"translation": {"x": True}},
+        {"translation": "x=10apples"},
+        {"contrast": "100:4000"},
+        {"contrast": "DAPI=4000:100"},
+        {"contrast": "DAPI=100"},
+        {"contrast": "DAPI=0:1,DAPI=0:2"},
+        {"contrast": {"DAPI": "09"}},
+        {"contrast": {True: (0, 1)}},
+        {"contrast": [(0, 1)]},
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments):
     with pytest.raises(UsageError):
         parse_edits(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sizes", "units"),
+    [
+        ({"time_interval": "20s"}, {"t": 20}, {"t": "second"}),
+        ({"time_interval": 20}, {"t": 20}, {}),
+        ({"time_interval": 20, "unit": "s"}, {"t": 20}, {"t": "second"}),
+        ({"time_interval": "20s", "pixel_size": {"x": 1}, "unit": "um"}, {"t": 20, "x": 1}, {"t": "second", "x": "um"}),
+        ({"time_interval": "2h", "pixel_size": "x=1um"}, {"t": 2, "x": 1}, {"t": "hour", "x": "um"}),
+        (
+            {"time_interval": "20s", "pixel_size": "0.5um"},
+            {"t": 20, **dict.fromkeys("zyx", 0.5)},
+            {"t": "second", **dict.fromkeys("zyx", "um")},
+        ),
+        ({"time_interval": "20s", "unit": "um"}, {"t": 20}, {"t": "second", **dict.fromkeys("zyx", "um")}),
+        ({"time_interval": 20, "unit": "um"}, {"t": 20}, dict.fromkeys("zyx", "um")),
+        (
+            {"time_interval": 20, "pixel_size": 0.5, "unit": "um"},
+            {"t": 20, **dict.fromkeys("zyx", 0.5)},
+            dict.fromkeys("zyx", "um"),
+        ),
+    ],
+)
+def test_a_time_interval_is_the_pixel_size_along_t(arguments, sizes, units):
+    edits = parse_edits(**arguments)
+    edits.check_axes([TCZYX])
+    limited = edits.limited_to(TCZYX)
+    assert limited.pixel_size == sizes
+    assert limited.units_for(TCZYX) == {axis: unit.replace("um", "micrometer") for axis, unit in units.items()}
 
 
 def test_colours_have_one_form():

@@ -71,7 +71,7 @@ def test_a_file_whose_pixels_do_not_fit_the_other_files(tmp_path, kind):
     message = rf"1\.ome\.tif: page 0: expected {words(FIRST)}, as on page 0 of 0\.ome\.tif; found {words(other)}"
     with pytest.raises(FormatError, match=message) as raised:
         open_images(str(path))
-    assert "--on-error fill" in raised.value.hint
+    assert "on_error='fill'" in raised.value.hint
     with open_images(str(path), ReadingOptions(on_error="fill")) as images:
         source = images.images[0].source
         read = source.read(whole(source))

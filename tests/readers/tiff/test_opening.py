@@ -135,7 +135,7 @@ def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     path = write_ome(tmp_path / "a.ome.tif", ome_xml(ome_image(size=(4, 1, 1, 30, 40))), pixels((3, 30, 40)))
     with pytest.raises(FormatError, match="1 of the 4 planes") as raised:
         opened(path)
-    assert "--on-error fill" in raised.value.hint
+    assert "on_error='fill'" in raised.value.hint
     source = opened(path, on_error="fill").images[0].source
     found = source.read((slice(0, 4), slice(0, 30), slice(0, 40)))
     np.testing.assert_array_equal(found[:3], pixels((3, 30, 40)))

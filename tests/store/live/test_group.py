@@ -48,7 +48,7 @@ def test_a_stream_from_its_first_frame_to_its_end(tmp_path, ending):
 @pytest.mark.posix("needs file locks")
 def test_levels_and_metadata_equal_those_of_the_finished_file(tmp_path):
     out = tmp_path / "a.ozx"
-    with growing(out, channels=["DAPI", "GFP"]) as append:
+    with growing(out, channel_names=["DAPI", "GFP"]) as append:
         append(6)
         group = ozx.open(out, live=True)
         found = [group[level][...] for level in group]

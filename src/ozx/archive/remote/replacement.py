@@ -57,7 +57,7 @@ _GRANTS = {
     "READ_ACP": "GrantReadACP",
     "WRITE_ACP": "GrantWriteACP",
 }
-_DROP_HINT = "Give --drop-attributes (drop_attributes=True) to edit the object without keeping these properties."
+_DROP_HINT = "Give drop_attributes=True to edit the object without keeping these properties."
 
 
 def kept_properties(

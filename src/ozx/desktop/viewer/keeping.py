@@ -71,13 +71,15 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
         document = json.loads(body)
         path, channels = _text(document["path"]), document["channels"]
         colors = [channel.get("color") for channel in channels]
-        windows = tuple(_window(channel) for channel in channels)
+        windows: dict[str | int, tuple[float, float]] = {
+            number: window for number, channel in enumerate(channels) if (window := _window(channel))
+        }
         active = tuple(_flag(channel.get("active")) for channel in channels)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UsageError(
             "expected the path of an image and a list of channels, with the fields 'color', 'start', 'end' and 'active'"
         ) from None
-    return path, replace(parse_edits(colors=colors), windows=windows, active=active)
+    return path, replace(parse_edits(colors=colors), contrast=windows, active=active)
 
 
 def file_identity(location: Place) -> str:

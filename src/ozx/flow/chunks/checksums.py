@@ -62,7 +62,7 @@ class ChecksummedChunks(InnerChunks):
         return FormatError(
             f"{self._path or 'the root'}: expected chunk {place} to end in its CRC-32C; {found}",
             rule="zarr/chunk-data",
-            hint="Copy or download the file again. With --chunk-checksums keep, the chunk is copied unchecked.",
+            hint="Copy or download the file again. With chunk_checksums='keep', the chunk is copied unchecked.",
         )
 
 

@@ -106,7 +106,7 @@ def _iter_reframed(key: str, part: Part, length: int) -> Iterator[bytes]:
         raise FormatError(
             f"{key}: expected one zlib stream; found {length - len(data):,} bytes after its end",
             rule="zarr/chunk-data",
-            hint="Repack with --codec, which decodes the chunks.",
+            hint="Repack with a codec, which decodes the chunks.",
         )
     yield data
 

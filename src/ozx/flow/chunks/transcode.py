@@ -206,7 +206,7 @@ class _Transcoder:
         return FormatError(
             f"{key}: expected chunk {place} encoded by the codecs of the array; decoding failed ({reason})",
             rule="zarr/chunk-data",
-            hint="Copy or download the file again. Without --chunks and --codec the chunk is copied undecoded.",
+            hint="Copy or download the file again. Without a new codec and shape, the chunk is copied undecoded.",
         )
 
 

@@ -33,8 +33,8 @@ class VersionChoice:
             checked_version(self.version)
         if self.drop and self.version != "0.5":
             raise UsageError(
-                "--drop-transformations (drop_transformations) applies only to OME-Zarr 0.5",
-                hint="Give --ome-version 0.5 (ome_version='0.5'), too.",
+                "drop_transformations=True applies only to OME-Zarr 0.5",
+                hint="Give ome_version='0.5', too.",
             )
 
 

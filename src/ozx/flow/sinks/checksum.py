@@ -43,7 +43,7 @@ def check_checksum_file(place: Place) -> str:
         raise ResourceError(
             f"expected the SHA-256 {digest}, from {os.path.basename(checksum.name)}; found {found}",
             path=place.name,
-            hint="The file or its checksum was damaged or changed: pack the source again with --force.",
+            hint="The file or its checksum was damaged or changed: pack the source again with force=True.",
         )
     return found
 

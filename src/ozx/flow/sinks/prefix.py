@@ -75,11 +75,11 @@ def _check_old(old: set[str], names: set[str], url: str, *, force: bool, replace
             f"expected no objects below the URL, or a Zarr hierarchy to replace; found {len(old):,} objects without "
             "zarr.json at the root",
             path=url,
-            hint="Choose another name. --replace-folder (replace_folder=True) removes all of these objects.",
+            hint="Choose another name. replace_folder=True removes all of these objects.",
         )
     if not force:
         raise UsageError(
             f"expected no objects below the URL; found {len(old):,}",
             path=url,
-            hint="Choose another name, or give --force (force=True) to replace a Zarr hierarchy.",
+            hint="Choose another name, or give force=True to replace a Zarr hierarchy.",
         )

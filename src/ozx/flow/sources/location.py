@@ -260,12 +260,15 @@ def given_path(path: StrPath) -> str:
 
     The system would treat an empty path as the working directory, or as the root directory if a slash is added.
     """
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(name, str):
+        found = f"{name!r}" if isinstance(name, bytes) else type(name).__name__
+        hint = "Decode the path with os.fsdecode(path)." if isinstance(name, bytes) else None
+        raise UsageError(f"expected a path as a text; got {found:.200}", hint=hint)
     try:
-        name = os.fspath(path)
-    except TypeError:
-        raise UsageError(f"expected a path or a URL; got {path!r}") from None
-    if isinstance(name, bytes):
-        raise UsageError(f"expected a path as a text; got {name!r}", hint="Decode the path with os.fsdecode(path).")
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        raise UsageError(f"expected a path that can be encoded; got {name!a:.200}, with half a character") from None
     if not name:
         raise UsageError("expected a path; got an empty string", hint="Perhaps a shell variable is not set.")
     is_encoded = "://" in name and "%00" in name.partition("?")[0]

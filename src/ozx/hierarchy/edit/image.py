@@ -1,12 +1,13 @@
-"""Edits of one group's OME-Zarr metadata: pixel sizes, units, channels and names.
+"""Edits of one group's OME-Zarr metadata: pixel sizes, positions, units, channels and names.
 
 Only the requested values change; everything else in a document stays, including the order of members.
 
 The position of a pixel is computed from its index with the scale and translation of its level, then with those of the
 whole multiscale (OME-Zarr 0.5, "multiscales"). An edit multiplies the position along an axis by one factor: requested
 size / present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays a shift
-by half a pixel. The scale of the whole multiscale stays; the levels' scales and all translations are multiplied. Images
-of 0.6 are converted to the form of 0.5, edited and converted back.
+by half a pixel. The scale of the whole multiscale stays; the levels' scales and all translations are multiplied. A new
+position of the full resolution shifts all levels and the label images by the same distance. Images of 0.6 are converted
+to the form of 0.5, edited and converted back.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
@@ -23,7 +25,9 @@ from ozx.hierarchy.json.reading import Document, as_list, as_numbers, as_object,
 from ozx.hierarchy.ome.colors import WHITE, default_color
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, axis_kind, parse_ome
 from ozx.hierarchy.ome.transformations import exact, parse_transformations, with_axes, with_systems
+from ozx.hierarchy.ome.units import unit_ratio
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
+from ozx.hierarchy.subset.region import find_channels
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 # The differences that an edit makes, in terms that users know: pixel sizes, units, names, colours.
@@ -60,15 +64,26 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Changes by axis that an image shares with its label images: factors of pixel sizes, units, and shifts."""
+
+    factors: Mapping[str, Fraction]
+    units: Mapping[str, str]
+    shifts: Mapping[str, Fraction]  # in the unit of the axis, after the edit
+
+    def __bool__(self) -> bool:
+        return bool(self.units) or any(factor != 1 for factor in self.factors.values()) or any(self.shifts.values())
+
+
+@dataclass(frozen=True, slots=True)
 class Edited:
     """An edited document, with its differences from the original."""
 
     # The new document, equal to the old one if nothing changed.
     document: dict[str, Any]
     differences: tuple[Difference, ...]
-    # Factors of pixel sizes, and units, by axis, to be applied to label images.
-    factors: Mapping[str, Fraction] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
+    # What label images need too.
+    placed: Placed = field(default_factory=lambda: Placed({}, {}, {}))
     # Remarks, as phrases.
     notes: tuple[str, ...] = ()
 
@@ -91,7 +106,6 @@ def edit_channels(
     requested: tuple[tuple[str, Sequence[Any] | None], ...] = (
         ("channel names", edits.channel_names),
         ("colors", edits.colors),
-        ("contrast windows", edits.windows),
         ("values of active", edits.active),
     )
     for what, values in requested:
@@ -106,6 +120,7 @@ def edit_channels(
     old = list(as_list(omero.get("channels")))
     data_type = None if array is None else array.data_type
     channels, made = _complete(old, count, data_type)
+    windows = _windows(edits.contrast, old, count, node or "the image")
     differences = []
     for index, channel in enumerate(channels[:count]):
         before = as_object(old[index] if index < len(old) else None)
@@ -120,15 +135,30 @@ def edit_channels(
                 known = was if isinstance(was, bool) else as_text(was)
                 differences.append(Difference(node, f"channel {index} {word}", known, value))
                 channel[member] = value
-        window = None if edits.windows is None else edits.windows[index]
-        if window is not None:
-            differences += _set_window(channel, as_object(before.get("window")), window, data_type, (node, index))
+        if index in windows:
+            known_window = as_object(before.get("window"))
+            differences += _set_window(channel, known_window, windows[index], data_type, (node, index))
     differences += _show_colors(omero, edits.colors, node)
     if differences:
         omero["channels"] = channels
         ome["omero"] = omero
         notes += made
     return differences
+
+
+def _windows(
+    contrast: Mapping[str | int, tuple[float, float]], channels: Sequence[Any], count: int, where: str
+) -> dict[int, tuple[float, float]]:
+    """Return the requested contrast windows by the number of their channel."""
+    labels = [as_text(as_object(channel).get("label")) for channel in channels]
+    found: dict[int, tuple[float, float]] = {}
+    for channel, window in contrast.items():
+        by_name = labels if isinstance(channel, str) else ()
+        (number,) = find_channels([str(channel)], by_name, count, where)
+        if number in found:
+            raise UsageError(f"{where}: the contrast of channel {number} is given twice, by name and by number")
+        found[number] = window
+    return found
 
 
 def _show_colors(omero: dict[str, Any], colors: Sequence[str | None] | None, node: str) -> list[Difference]:
@@ -262,6 +292,7 @@ def edit_image(
     notes: list[str] = []
     differences: list[Difference] = []
     factors: list[dict[str, Fraction]] = []
+    shifts: list[dict[str, Fraction]] = []
     originals = _objects(raw["multiscales"])
     raw["multiscales"] = [_with_axes(item, node) for item in originals]
     for item, multiscale in zip(raw["multiscales"], ome.multiscales, strict=True):
@@ -270,8 +301,18 @@ def edit_image(
         factors.append(
             {axis: exact(size) / _size(item, multiscale, axis, node) for axis, size in here.pixel_size.items()}
         )
-        differences += _rescale(item, multiscale, factors[-1], units, node)
+        before = {axis: _origin(item, multiscale, axis, node) for axis in here.translation}
+        rescaled = _rescale(item, multiscale, factors[-1], units, node)
+        differences += [one for one in rescaled if one.what.removeprefix("origin ") not in before]
         differences += _set_units(item, units, node)
+        places = _places(here.translation, multiscale.axes, units, node)
+        shifts.append({axis: place - _origin(item, multiscale, axis, node) for axis, place in places.items()})
+        _shift(item, multiscale, shifts[-1], node)
+        differences += [
+            Difference(node, f"origin {axis}", float(before[axis]), float(place), _unit(multiscale.axes, units, axis))
+            for axis, place in places.items()
+            if place != before[axis]
+        ]
     if edits.has_channels:
         if ome.is_label:
             raise UsageError(f"{node or 'the root'}: a label image has no channels to name or colour")
@@ -279,22 +320,16 @@ def edit_image(
     if edits.name is not None:
         differences += _rename(raw["multiscales"][0], edits.name, node, raw)
     raw["multiscales"] = _with_systems(raw["multiscales"], originals)
-    if any(factors) and any("coordinateSystems" in item and _common(item) for item in originals):
+    if (any(factors) or any(shifts)) and any("coordinateSystems" in item and _common(item) for item in originals):
         notes.append("transformations to other coordinate systems are unchanged")
-    return Edited(new, tuple(differences), factors[0], edits.units_for(ome.multiscales[0].axes), tuple(notes))
+    placed = Placed(factors[0], edits.units_for(ome.multiscales[0].axes), shifts[0])
+    return Edited(new, tuple(differences), placed, tuple(notes))
 
 
-def edit_label(
-    document: Document,
-    factors: Mapping[str, Fraction],
-    units: Mapping[str, str],
-    node: str,
-    *,
-    version: str | None = None,
-) -> Edited:
-    """Return a label image's ``zarr.json`` with the given `units` and with all positions multiplied by `factors`.
+def edit_label(document: Document, placed: Placed, node: str, *, version: str | None = None) -> Edited:
+    """Return a label image's ``zarr.json`` with the changes of its image: units, factors of all positions, and shifts.
 
-    A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
+    A label image may have another resolution than its image, and fewer axes: the same changes keep it in place.
     """
     ome = check_editable(document, node, version)
     new = copy_json(document)
@@ -304,10 +339,15 @@ def edit_label(
     items = [_with_axes(item, node) for item in originals]
     for item, multiscale in zip(items, ome.multiscales, strict=True):
         here = {axis.name for axis in multiscale.axes}
-        differences += _rescale(
-            item, multiscale, {axis: by for axis, by in factors.items() if axis in here}, units, node
-        )
-        differences += _set_units(item, units, node)
+        factors = {axis: by for axis, by in placed.factors.items() if axis in here}
+        differences += _rescale(item, multiscale, factors, placed.units, node)
+        differences += _set_units(item, placed.units, node)
+        for axis, shift in placed.shifts.items():
+            if axis in here and shift:
+                old = _origin(item, multiscale, axis, node)
+                unit = _unit(multiscale.axes, placed.units, axis)
+                differences.append(Difference(node, f"origin {axis}", float(old), float(old + shift), unit))
+        _shift(item, multiscale, {axis: by for axis, by in placed.shifts.items() if axis in here}, node)
     if originals:
         raw["multiscales"] = _with_systems(items, originals)
     return Edited(new, tuple(differences))
@@ -446,6 +486,61 @@ def _size_differences(
             moved = float(exact(start) * factor)
             origins.append(Difference(node, f"origin {axis}", start, moved, unit))
     return [*sizes, *origins]
+
+
+def _places(
+    translation: Mapping[str, tuple[float, str | None]], axes: Sequence[Axis], units: Mapping[str, str], node: str
+) -> dict[str, Fraction]:
+    """Return the requested positions by axis, in the unit that the axis has after the edit."""
+    places = {}
+    for axis, (number, given) in translation.items():
+        unit = _unit(axes, units, axis)
+        ratio = Fraction(1) if given is None else None if unit is None else unit_ratio(given, unit)
+        if ratio is None:
+            found = "has no unit" if unit is None else f"is in {unit}"
+            raise UsageError(
+                f"{node or 'the image'}: expected a translation along {axis} in the unit of the axis; the axis "
+                f"{found}, and the translation is in {given}",
+                hint="Give the translation as a number in the unit of the axis, or set the unit of the axis too.",
+            )
+        places[axis] = exact(number) * ratio
+    return places
+
+
+def _unit(axes: Sequence[Axis], units: Mapping[str, str], axis: str) -> str | None:
+    return units.get(axis) or next((known.unit for known in axes if known.name == axis), None)
+
+
+def _origin(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) -> Fraction:
+    """Return the position of the first pixel of the full resolution along `axis`."""
+    index = [found.name for found in multiscale.axes].index(axis)
+    common = _checked(as_list(item.get("coordinateTransformations")), len(multiscale.axes), node)
+    place = Fraction(0)
+    for dataset in _objects(item.get("datasets"))[:1]:
+        for step in [*_steps(dataset, multiscale.axes, node), *common]:
+            numbers = step.get(str(step.get("type")), ())
+            if step.get("type") == "scale":
+                place *= exact(numbers[index])
+            elif step.get("type") == "translation":
+                place += exact(numbers[index])
+    return place
+
+
+def _shift(item: dict[str, Any], multiscale: Multiscale, shifts: Mapping[str, Fraction], node: str) -> None:
+    """Add a distance to the positions of all levels, in place."""
+    names = [axis.name for axis in multiscale.axes]
+    common = _checked(as_list(item.get("coordinateTransformations")), len(names), node)
+    moving = {names.index(axis): by for axis, by in shifts.items() if by}
+    for dataset in _objects(item.get("datasets")) if moving else ():
+        steps = _steps(dataset, multiscale.axes, node)
+        # OME-Zarr 0.5, "multiscales": a translation MUST come after the scale.
+        if steps[-1].get("type") != "translation":
+            steps.append({"type": "translation", "translation": [0.0] * len(names)})
+            dataset["coordinateTransformations"] = steps
+        for index, by in moving.items():
+            factor = prod(exact(step["scale"][index]) for step in common if step.get("type") == "scale")
+            numbers = steps[-1]["translation"]
+            numbers[index] = float(exact(numbers[index]) + by / factor)
 
 
 def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> None:

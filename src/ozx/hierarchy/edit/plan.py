@@ -162,14 +162,16 @@ class _DocumentEditor:
         self._without_unit |= {
             str(axis.name): None
             for axis in axes
-            if axis.type == "space" and axis.name in here.pixel_size and not (axis.unit or axis.name in edited.units)
+            if axis.type == "space"
+            and axis.name in here.pixel_size
+            and not (axis.unit or axis.name in edited.placed.units)
         }
-        if not edited.units and all(factor == 1 for factor in edited.factors.values()):
+        if not edited.placed:
             return
         for label in label_paths(self._nodes, path):
             if ome_at(self._nodes, label).multiscales:
                 document = self.open(label)
-                self._take(label, edit_label(document, edited.factors, edited.units, label, version=self._version))
+                self._take(label, edit_label(document, edited.placed, label, version=self._version))
             else:
                 self._notes.add(label, "a label image is listed here, but does not exist")
 

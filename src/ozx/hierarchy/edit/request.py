@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.json.reading import check_text
 from ozx.hierarchy.ome.colors import parse_color
 from ozx.hierarchy.ome.model import Axis, axis_kind, unknown_axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
+from ozx.hierarchy.subset.region import split_names
 from ozx.quoting import quote
 
 # Pixel sizes and units as text: one value, or one per axis, as in ``y=0.65um,x=0.65um``.
@@ -55,6 +57,10 @@ def _pairs(text: str, what: str, example: str) -> dict[str, str]:
 
 #: A size with or without unit, for all axes of space; or sizes by axis, as a mapping or as ``"y=0.65um,x=0.65um"``.
 PixelSize = float | str | Mapping[str, float | str]
+#: Positions by axis, as a mapping or as ``"y=20um,x=10um"``.
+Translation = str | Mapping[str, float | str]
+#: The values shown as black and in full colour, by name or number of a channel, or as ``"DAPI=100:4000"``.
+Contrast = str | Mapping[str | int, tuple[float, float]]
 
 _SIZE_WITH_UNIT = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.].*)")
 
@@ -75,25 +81,30 @@ class Edits:
     space_size: float | None = None
     # The unit of `space_size` if `unit` contains only units of other axes.
     space_unit: str | None = None
-    # One per channel: the pixel values shown as black and in full colour, and whether the channel is visible at first.
-    windows: tuple[tuple[float, float] | None, ...] | None = None
+    # The pixel values shown as black and in full colour, by name or number of the channel.
+    contrast: Mapping[str | int, tuple[float, float]] = field(default_factory=dict)
+    # One per channel: whether it is visible at first.
     active: tuple[bool | None, ...] | None = None
+    # The position of the first pixel of the full resolution by axis, with its unit; without one, in that of the axis.
+    translation: Mapping[str, tuple[float, str | None]] = field(default_factory=dict)
 
     @property
     def has_channels(self) -> bool:
         """Whether names, colours, windows or the visibility of channels are requested."""
-        return any(values is not None for values in (self.channel_names, self.colors, self.windows, self.active))
+        lists = (self.channel_names, self.colors, self.active)
+        return bool(self.contrast) or any(values is not None for values in lists)
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """The axes with a requested pixel size or unit, in the order of the request."""
+        """The axes with a requested pixel size, unit or position, in the order of the request."""
         units = self.unit if isinstance(self.unit, Mapping) else {}
-        return tuple(dict.fromkeys([*self.pixel_size, *units]))
+        return tuple(dict.fromkeys([*self.pixel_size, *units, *self.translation]))
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is requested."""
-        return not (self.pixel_size or self.space_size or self.unit or self.has_channels or self.name is not None)
+        placed = self.pixel_size or self.space_size or self.unit or self.space_unit or self.translation
+        return not (placed or self.has_channels or self.name is not None)
 
     def limited_to(self, axes: Sequence[Axis]) -> Edits:
         """Return the same request for `axes` alone, with pixel sizes and units as mappings by axis name."""
@@ -102,8 +113,9 @@ class Edits:
         if self.space_size is not None:
             sizes = dict.fromkeys(_of_space(_types(axes)), self.space_size) | sizes
         units = replace(self, pixel_size=sizes).units_for(axes) if self.space_size is not None else self.units_for(axes)
+        moved = {axis: place for axis, place in self.translation.items() if axis in names}
         # By axis: a single unit would go to other axes once some pixel sizes are removed.
-        return replace(self, pixel_size=sizes, unit=units or None, space_size=None, space_unit=None)
+        return replace(self, pixel_size=sizes, unit=units or None, space_size=None, space_unit=None, translation=moved)
 
     def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
         """Return the requested unit of each of an image's axes, by axis name.
@@ -125,11 +137,11 @@ class Edits:
         for axes in images:
             found |= {name: kind for name, kind in _types(axes).items() if name not in found}
         units = self.unit if isinstance(self.unit, Mapping) else {}
-        for name in (*self.pixel_size, *units):
+        for name in self.axis_names:
             if name not in found:
                 raise unknown_axis(name, found)
             if found[name] == "channel":
-                raise UsageError(f"axis {name} is the channel axis, which has neither pixel size nor unit")
+                raise UsageError(f"axis {name} is the channel axis, which has no pixel size, unit or position")
         for name, unit in units.items():
             if found[name] not in (axis_type_of(unit), None):
                 raise UsageError(f"axis {name} is of type {found[name]}; {unit} is a unit of {axis_type_of(unit)}")
@@ -140,7 +152,7 @@ class Edits:
                 listed = ", ".join(f"{name} of type {found[name]}" for name in chosen) or "none"
                 raise UsageError(
                     f"expected axes of {kind} for the unit {self.unit}; found {listed}",
-                    hint="Name axis and unit, as in --unit x=micrometer,t=second.",
+                    hint="Name axis and unit, as in x=micrometer,t=second.",
                 )
 
 
@@ -151,10 +163,15 @@ def parse_edits(
     channel_names: Sequence[str | None] | None = None,
     colors: Sequence[str | None] | None = None,
     name: str | None = None,
+    contrast: Contrast | None = None,
+    translation: Translation | None = None,
+    time_interval: float | str | None = None,
 ) -> Edits:
     """Check and normalise a requested edit."""
-    everywhere, sizes, own = _parse_sizes(pixel_size)
+    everywhere, sizes, own = split_sizes(pixel_size)
     units, space_unit = _join_units(own, _parse_units(unit), sizes)
+    if time_interval is not None:
+        units, space_unit = _add_interval(time_interval, sizes, units, space_unit)
     edits = Edits(
         pixel_size=sizes,
         unit=units,
@@ -163,15 +180,15 @@ def parse_edits(
         name=name,
         space_size=everywhere,
         space_unit=space_unit,
+        contrast=_parse_contrast(contrast),
+        translation=_parse_translation(translation),
     )
-    if name is not None and not isinstance(name, str):
-        raise UsageError(f"expected a text as the name of the image; got {name!r}")
-    if name is not None and not name.strip():
+    if name is not None and not check_text(name, "the name of the image").strip():
         raise UsageError("expected a name; got an empty string")
     if edits.is_empty:
         raise UsageError(
             "expected at least one requested change; found none",
-            hint="Give a pixel size, a unit, channel names, colors or a name (in a shell, --pixel-size and so on).",
+            hint="Give a pixel size, a time interval, a translation, a unit, channel names, colors, contrast, a name.",
         )
     return edits
 
@@ -188,7 +205,7 @@ def unit_note(axes: Sequence[str], path: str) -> str:
     return f"the pixel size along {', '.join(axes)} has no unit; to set it: {command}"
 
 
-def _parse_sizes(
+def split_sizes(
     value: PixelSize | None,
 ) -> tuple[float | None, dict[str, float], str | dict[str, str] | None]:
     """Return one pixel size for all axes of space or the pixel sizes by axis, and the units that `value` contains.
@@ -236,8 +253,74 @@ def _join_units(
             return units, own
     raise UsageError(
         "the unit is given twice: with the pixel size and separately",
-        hint="Give each unit once, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
+        hint="Give each unit once, as in t=30s,y=0.65um,x=0.65um.",
     )
+
+
+def _add_interval(
+    interval: float | str,
+    sizes: dict[str, float],
+    units: str | dict[str, str] | None,
+    space_unit: str | None,
+) -> tuple[str | dict[str, str] | None, str | None]:
+    """Add the time interval to the pixel sizes, in place; return the units to set, and the unit of all axes of space.
+
+    A single unit of space, which would go to the axes with a pixel size, now goes to those that had one before.
+    """
+    size, unit = _parse_size("t", interval)
+    if unit is not None and axis_type_of(unit) != "time":
+        raise UsageError(f"expected a time interval with a unit of time, as in 20s; got {interval!r}")
+    if isinstance(units, str):
+        if axis_type_of(units) == "time":
+            units = {"t": units}
+        elif sizes:
+            units = dict.fromkeys(sizes, units)
+        else:
+            units, space_unit = None, units
+    if "t" in sizes or (unit is not None and units is not None and "t" in units):
+        raise UsageError("the time interval or its unit is given twice", hint="Give it once.")
+    sizes["t"] = size
+    return (units if unit is None else {**(units or {}), "t": unit}), space_unit
+
+
+def _parse_translation(value: Translation | None) -> dict[str, tuple[float, str | None]]:
+    example = "y=20um,x=10um"
+    parts = _pairs(value, "translation", example) if isinstance(value, str) else _mapping(value, "translation")
+    found = {}
+    for axis, place in parts.items():
+        match = _SIZE_WITH_UNIT.fullmatch(place) if isinstance(place, str) else None
+        try:
+            number = float(place if match is None else match[1])
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if isinstance(place, bool) or not abs(number) <= _LARGEST_SIZE:  # NaN is not either
+            raise UsageError(f"translation: expected a number for axis {axis}, perhaps with a unit; got {place!r}")
+        found[_axis_name(axis)] = number, None if match is None else check_unit(match[2])
+    return found
+
+
+def _parse_contrast(value: Contrast | None) -> dict[str | int, tuple[float, float]]:
+    given: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, str):
+        named = (part.rpartition("=") for part in split_names(value))
+        given = [(name.strip(), tuple(ends.split(":"))) for name, _, ends in named]
+    elif value is not None:
+        given = value.items() if isinstance(value, Mapping) else [("", value)]
+    found: dict[str | int, tuple[float, float]] = {}
+    for channel, ends in given:
+        try:
+            low, high = map(float, () if isinstance(ends, str) else ends)
+        except (TypeError, ValueError, OverflowError):
+            low, high = math.nan, math.nan
+        is_channel = isinstance(channel, int | str) and not isinstance(channel, bool) and channel != ""
+        if not is_channel or channel in found or not -math.inf < low < high < math.inf:
+            raise UsageError(
+                "contrast: expected two numbers, the smaller one first, for channels by name or number, each once; "
+                f"got {value!r:.200}",
+                hint='Write DAPI=100:4000,GFP=0:255 or, in Python, {"DAPI": (100, 4000)}.',
+            )
+        found[channel] = low, high
+    return found
 
 
 def _parse_size(axis: str, size: float | str) -> tuple[float, str | None]:
@@ -285,7 +368,7 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
             f"{option}: expected a list with one text per channel; got {values!r}",
             hint=f'Write a list, as in {option}=["A", "B"]; None keeps the present value of a channel.',
         )
-    found = tuple(value or None for value in values)
+    found = tuple(check_text(value, "the name of a channel") if value else None for value in values)
     if not any(found):
         raise UsageError(f"{option}: expected at least one non-empty value; got {len(found)} empty values")
     return found

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
 # Size limits of metadata documents; without limits, parsing a long document could exhaust the memory.
@@ -104,6 +104,22 @@ def check_document(data: bytes, key: str) -> None:
 
 def _too_many(key: str, most: int, what: str, found: str) -> FormatError:
     return FormatError(f"{key}: expected metadata of at most {most:,} {what}; found {found}", rule="zarr/json")
+
+
+def check_text(text: object, what: str) -> str:
+    """Return a text that may stand in metadata; `what` it is.
+
+    Zarr core 3.1, "Metadata": documents are UTF-8, which has no surrogates. Python makes surrogates of undecodable
+    bytes, as in names of files.
+    """
+    if not isinstance(text, str):
+        raise UsageError(f"expected a text as {what}; got {text!r:.200}")
+    if _LONE.search(text):
+        raise UsageError(
+            f"expected {what} as a text that UTF-8 can hold; got {text!a:.200}, with half of a character (a surrogate)",
+            hint="Decode the name with its right encoding, or leave this character out.",
+        )
+    return text
 
 
 # Metadata documents: parsing from JSON bytes, and writing.

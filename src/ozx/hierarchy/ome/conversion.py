@@ -61,7 +61,7 @@ def convert_group(document: Document, version: str, where: str, *, drop: bool = 
     if old is None or found is None or found.startswith("0.9") or is_before_objects(found):
         raise UnsupportedError(
             f"{where}: expected OME-Zarr 0.5 or 0.6 to convert to {version}; found version {found}",
-            hint="Omit --ome-version to keep the metadata unchanged.",
+            hint="Without a version, the metadata stays unchanged.",
         )
     new = copy_json(document)
     if version == "0.6":
@@ -148,7 +148,7 @@ def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
     if dropped and not drop:
         raise UnsupportedError(
             f"{where}: OME-Zarr 0.5 cannot express {', '.join(dropped)}",
-            hint="Omit --ome-version 0.5, or give --drop-transformations to remove these values.",
+            hint="Leave out ome_version='0.5', or give drop_transformations=True to remove these values.",
         )
     for field in map(as_object, as_list(as_object(ome.get("well")).get("images"))):
         path = field.get("path")

@@ -155,9 +155,10 @@ def unit_factor(unit: str, other: str) -> float:
     Traceback (most recent call last):
     ozx.errors.UsageError: micrometer cannot be converted to second
     """
-    if axis_type_of(unit) != axis_type_of(other):
+    ratio = unit_ratio(unit, other)
+    if ratio is None:
         raise UsageError(f"{unit} cannot be converted to {other}", hint="One is a length, the other a time.")
-    return float(_SIZES[unit] / _SIZES[other])
+    return float(ratio)
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
@@ -188,6 +189,21 @@ def in_micrometers(size: PixelSize) -> float | None:
     (0.65, None)
     """
     return None if size.unit not in SPACE_UNITS else round(size.value * unit_factor(size.unit, "micrometer"), 15)
+
+
+def unit_ratio(unit: str, other: str) -> Fraction | None:
+    """Return how many of `other` are one `unit`; None if one is a length and one a time, or ozx knows no ratio.
+
+    Examples
+    --------
+    >>> unit_ratio("micrometer", "nanometer"), unit_ratio("hour", "meter")
+    (Fraction(1000, 1), None)
+    """
+    if unit == other:
+        return Fraction(1)
+    if unit not in _SIZES or other not in _SIZES or axis_type_of(unit) != axis_type_of(other):
+        return None
+    return _SIZES[unit] / _SIZES[other]
 
 
 def _convert(value: float, symbol: str, symbols: dict[str, str], allowed: frozenset[str]) -> PixelSize:

@@ -39,11 +39,12 @@ class ExportedHierarchy:
     notes: tuple[str, ...] = ()
 
 
-def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> ExportedHierarchy:
+def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange, *, join_rgb: bool = True) -> ExportedHierarchy:
     """Return the images below a group in the form that OME-TIFF requires; no pixels are read."""
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
-    images = list(_take_images(nodes, start.path, choice, notes, len(group.path) and len(group.path) + 1))
+    skip = len(group.path) and len(group.path) + 1
+    images = list(_take_images(nodes, start.path, choice, notes, skip, join_rgb=join_rgb))
     if not images:
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without images"
@@ -62,6 +63,17 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange) -> Exported
         notes.append(f"{ORIGINAL_METADATA} is left out: its images cannot be matched with the exported images")
     root = make_ome(images, plate)
     return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
+
+
+def check_lossy(images: Sequence[ExportedImage], compression: str) -> None:
+    """Raise an error if JPEG would change the pixels of an image that people measure, and not only look at."""
+    other = next((image for image in images if not image.is_rgb or image.dtype != "uint8"), None)
+    if compression == "jpeg" and other is not None:
+        channels = f"{other.shape[1]} channel{'s' if other.shape[1] > 1 else ''} of {other.dtype.name}"
+        raise UsageError(
+            f"{other.path or 'the root'}: expected 8-bit red, green and blue for jpeg; found {channels}",
+            hint="Choose zlib or zstd, which keep all pixels.",
+        )
 
 
 def _find_group(group: zarr.Group, node: str) -> zarr.Group:
@@ -91,7 +103,7 @@ def _hint_at_images(nodes: GroupNodes, path: str) -> str:
 
 
 def _take_images(
-    nodes: GroupNodes, start: str, choice: IndexRange, notes: list[str], given: int
+    nodes: GroupNodes, start: str, choice: IndexRange, notes: list[str], given: int, *, join_rgb: bool
 ) -> Iterator[ExportedImage]:
     """Yield the images below a group for the export; add notes about images and labels that are left out."""
     labels, counts = list[str](), list[int]()
@@ -111,7 +123,7 @@ def _take_images(
             notes.append(
                 f"{full or 'the root'}: only the first of {len(ome.multiscales)} images in one group is exported"
             )
-        image = take_image(view, full, choice)
+        image = take_image(view, full, choice, join_rgb=join_rgb)
         notes += image.notes
         yield image
     if counts:

@@ -67,14 +67,15 @@ class OmeTiff:
             # zlib also for uncompressed tiles: else tifffile would write the pixels. `_places` corrects the tag later.
             "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
-            "photometric": "minisblack",
+            "photometric": "minisblack" if not image.is_rgb else "ycbcr" if encoding.is_lossy else "rgb",
+            "planarconfig": "contig" if image.is_rgb else None,
             "metadata": None,
             "software": False,
             "contiguous": False,
         }
         for number, mosaic in enumerate(mosaics):
             empty = (b"" for _ in range(image.page_count * mosaic.places[0].shape[1]))
-            shape = (image.page_count, *mosaic.shape[3:])
+            shape = (image.page_count, *mosaic.level.shape[3:], *([encoding.samples] if image.is_rgb else []))
             if number:
                 self._writer.write(empty, shape=shape, subfiletype=_REDUCED, **options)
             else:
@@ -118,7 +119,7 @@ class OmeTiff:
         """Yield, for each tag to complete, the file offset of the tag's values, and the values to write."""
         pages = iter(tiff.pages)
         for image, mosaics, is_raw in self._images:
-            for plane in np.ndindex(image.shape[:3]):
+            for plane in np.ndindex(image.planes[:3]):
                 page = next(pages)
                 found = [page, *(page.pages or ())]
                 for mosaic, one in zip(mosaics, found, strict=True):
@@ -143,7 +144,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
     """Return the number of a level's plane for the full-resolution `plane`; `depth` is the full length of z."""
     t, c, z = plane
-    _, channels, planes = level.shape[:3]
+    _, channels, planes = level.planes[:3]
     return (t * channels + c) * planes + z * planes // depth
 
 
@@ -193,7 +194,7 @@ def _submitted(
     executor: Executor, mosaics: Sequence[Mosaic]
 ) -> Iterator[tuple[Mosaic, Future[tuple[Encoded, list[TilePiece], int]]]]:
     for mosaic in mosaics:
-        wanted = BLOCK_BYTES // mosaic.level.dtype.itemsize
+        wanted = BLOCK_BYTES // mosaic.level.dtype.itemsize // mosaic.encoding.samples
         for region in plan_blocks(mosaic.shape, mosaic.level.read_alignment, wanted):
             yield mosaic, executor.submit(_make, mosaic, region)
 

@@ -64,7 +64,7 @@ class Mosaic:
     @cached_property
     def shape(self) -> Lengths:
         """Lengths of t, c, z, y, x."""
-        return self.level.shape
+        return self.level.planes
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -107,15 +107,15 @@ class Mosaic:
 
     def is_whole(self, piece: TilePiece) -> bool:
         """Return whether a piece contains all pixels of its tile that are inside the image."""
-        return piece.pixels.shape == self.covered(piece.tile[1])
+        return piece.pixels.shape[:2] == self.covered(piece.tile[1])
 
     def add(self, piece: TilePiece) -> NDArray[Any] | None:
         """Add a piece of a tile; return the tile if it is now complete, else None."""
         height, width = self.covered(piece.tile[1])
         pixels, missing = self._waiting.pop(piece.tile, (None, height * width))
         if pixels is None:
-            pixels = np.empty((height, width), piece.pixels.dtype)
-        rows, columns = piece.pixels.shape
+            pixels = np.empty((height, width, *piece.pixels.shape[2:]), piece.pixels.dtype)
+        rows, columns = piece.pixels.shape[:2]
         pixels[piece.y : piece.y + rows, piece.x : piece.x + columns] = piece.pixels
         missing -= rows * columns
         if missing == 0:
@@ -144,11 +144,13 @@ def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
 
 
 #: Supported compressions, with tifffile's names.
-COMPRESSIONS = ("zlib", "zstd", "lzw", "none")
+COMPRESSIONS = ("zlib", "zstd", "lzw", "jpeg", "none")
 
 # libdeflate's level 1 with predictor compresses images better than level 6 without, and ten times as fast.
 _DEFLATE_LEVEL = 1
 _ZSTD_LEVEL = 3
+# As slide scanners use it; the colours at half resolution, as TIFF readers expect them (TIFF 6.0, "YCbCrSubSampling").
+_JPEG_QUALITY = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +159,20 @@ class TileEncoding:
 
     compression: str  # one of `COMPRESSIONS`
     tile: tuple[int, int]  # height and width of a tile, multiples of 16 (TIFF 6.0, "TileWidth")
+    samples: int = 1  # number of values of a pixel
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether pixels change."""
+        return self.compression == "jpeg"
 
     def has_predictor(self, dtype: np.dtype[Any]) -> bool:
         """Return whether tiles store differences of neighbouring pixels (TIFF 6.0, section 14)."""
-        return self.compression != "none" and dtype.kind in "iu"
+        return self.compression not in ("none", "jpeg") and dtype.kind in "iu"
 
     def size(self, dtype: np.dtype[Any]) -> int:
         """Return the largest possible size of an encoded tile in bytes, for incompressible pixels."""
-        raw = self.tile[0] * self.tile[1] * dtype.itemsize
+        raw = self.tile[0] * self.tile[1] * dtype.itemsize * self.samples
         return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
 
     def encode(self, pixels: NDArray[Any]) -> bytes | memoryview:
@@ -173,15 +181,20 @@ class TileEncoding:
         Without compression, the result may be a view of `pixels`.
         """
         dtype = pixels.dtype.newbyteorder("<")
-        if pixels.shape == self.tile:
+        if pixels.shape[:2] == self.tile:
             tile = np.ascontiguousarray(pixels, dtype)
+        elif self.is_lossy:  # a black edge would reach into the image
+            missing = [(0, side - length) for side, length in zip(self.tile, pixels.shape, strict=False)]
+            tile = np.pad(pixels, [*missing, (0, 0)], mode="edge")
         else:
-            tile = np.zeros(self.tile, dtype)
+            tile = np.zeros((*self.tile, *pixels.shape[2:]), dtype)
             tile[: pixels.shape[0], : pixels.shape[1]] = pixels
         if self.compression == "none":
             return tile.reshape(-1).view("u1").data
+        if self.is_lossy:
+            return bytes(imagecodecs.jpeg8_encode(tile, level=_JPEG_QUALITY, subsampling="420"))
         if self.has_predictor(dtype):
-            tile = imagecodecs.delta_encode(tile, axis=-1)
+            tile = imagecodecs.delta_encode(tile, axis=1)
         data = tile.tobytes()
         if self.compression == "zlib":
             return bytes(imagecodecs.deflate_encode(data, level=_DEFLATE_LEVEL))

@@ -115,7 +115,7 @@ def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
     if pixels.get("Type") != kind:
         pixels.attrib.pop("SignificantBits", None)
     pixels.attrib.pop("Interleaved", None)
-    pixels.set("DimensionOrder", "XYZCT")
+    pixels.set("DimensionOrder", "XYCZT" if image.is_rgb else "XYZCT")
     pixels.set("Type", kind)
     pixels.set("BigEndian", "false")
     for axis, length in zip("TCZYX", image.shape, strict=True):
@@ -144,12 +144,14 @@ def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
 def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESPACE) -> list[Element]:
     """Return one ``Channel`` element for each channel of image `number`."""
     known = image.description.channels or (ShownChannel(),) * image.shape[1]
+    if image.is_rgb:
+        known = (ShownChannel(),)
     channels = []
     for place, channel in enumerate(known):
         element = Element(f"{{{namespace}}}Channel", {"ID": f"Channel:{number}:{place}"})
         if channel.label is not None:
             element.set("Name", channel.label)
-        element.set("SamplesPerPixel", "1")
+        element.set("SamplesPerPixel", str(image.shape[1] // image.planes[1]))
         if channel.color is not None:
             set_channel_color(element, channel.color)
         if channel.emission is not None:
@@ -296,7 +298,10 @@ class KeptXml:
             )
             _remove(pixels, planes)
         channels = pixels.findall(self._tag("Channel"))
-        if len(channels) != image.shape[1] or any(channel.get("SamplesPerPixel", "1") != "1" for channel in channels):
+        samples = [channel.get("SamplesPerPixel", "1") for channel in channels]
+        if image.is_rgb and samples == ["3"]:
+            return
+        if image.is_rgb or len(channels) != image.shape[1] or any(count != "1" for count in samples):
             _remove(pixels, channels)
             for place, channel in enumerate(make_channels(image, number, self.namespace)):
                 pixels.insert(place, channel)

@@ -16,13 +16,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ozx.calls import public_call
 from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.encoding_threads import EncodingThreads, ReceivedFrame
 from ozx.images.streaming.frames import FrameRing, whole_number
 from ozx.images.streaming.open_chunks import OpenChunks
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.images.writing.array_image import ChannelLike
+from ozx.images.writing.array_image import ChannelLike, PixelSizes
 from ozx.quoting import quote
 
 _MOST_LISTED = 1000
@@ -362,11 +363,12 @@ class FrameStream:
         """
         return self._take(frame, index, position, record)
 
+    @public_call(scale="pixel_size", channels="channel_names")
     def set_metadata(
         self,
         *,
-        channels: Sequence[ChannelLike] | None = None,
-        scale: Sequence[float] | Mapping[str, float] | None = None,
+        channel_names: Sequence[ChannelLike] | None = None,
+        pixel_size: PixelSizes | None = None,
         unit: str | Mapping[str, str] | None = None,
         name: str | None = None,
         position: int | str | None = None,
@@ -375,7 +377,7 @@ class FrameStream:
 
         Parameters
         ----------
-        channels, scale, unit, name
+        channel_names, pixel_size, unit, name
             As for `ozx.stream`. The axes, and all values that a channel omits, stay unchanged.
         position
             The position, camera or field of a plate; None for all.
@@ -394,7 +396,7 @@ class FrameStream:
                 f"expected one position for the name {name!r}; found {len(images):,} positions",
                 hint="To rename one position, select it with position=.",
             )
-        given = {"channels": channels, "scale": scale, "unit": unit, "name": name}
+        given = {"channel_names": channel_names, "pixel_size": pixel_size, "unit": unit, "name": name}
         for image, described in [(image, image.described(**given)) for image in images]:
             image.redescribe(described)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ozx.calls import public_call
 from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import Document, dump_document
 from ozx.hierarchy.nodes import join_path
@@ -24,9 +25,11 @@ from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.writing.array_image import (
     ChannelLike,
+    PixelSizes,
     describe_array,
     given_channels,
     image_title,
+    short_names,
     sizes_by_axis,
     units_by_axis,
 )
@@ -47,7 +50,7 @@ class Camera:
 
     Attributes
     ----------
-    shape, dtype, axes, scale, unit, channels
+    shape, dtype, axes, pixel_size, unit, channel_names
         As for `ozx.stream`.
 
     Examples
@@ -64,9 +67,13 @@ class Camera:
     shape: Sequence[int | None] | None = None
     dtype: DTypeLike | None = None
     axes: str | Sequence[str] | None = None
-    scale: Sequence[float] | Mapping[str, float] | None = None
+    pixel_size: PixelSizes | None = None
     unit: str | Mapping[str, str] | None = None
-    channels: Sequence[Any] = ()
+    channel_names: Sequence[Any] = ()
+
+
+_former_names = public_call(scale="pixel_size", channels="channel_names")
+Camera.__init__ = _former_names(Camera.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ class FramePlan:
 def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None) -> FramePlan:
     """Return the plan of an image for the frames of a camera."""
     axes, shape = camera.axes, camera.shape
+    axes = None if axes is None else short_names(axes)
     if axes is None or shape is None or camera.dtype is None:
         raise UsageError(
             "expected axes, shape and dtype; at least one is missing",
@@ -105,12 +113,12 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
     lengths = _checked_lengths(axes, shape)
     kind = np.dtype(camera.dtype).newbyteorder("=")
     usual = [_USUAL_LENGTH if length is None else length for length in lengths]
-    described = describe_array(blank_array(usual, kind), axes, camera.scale, camera.unit)
+    described = describe_array(blank_array(usual, kind), axes, camera.pixel_size, camera.unit)
     image = NewImage(
         name,
         *described,
         pyramid=_pyramid(method, downsample, str(axes[0]) if None in lengths else None),
-        channels=given_channels(camera.channels, described, axes),
+        channels=given_channels(camera.channel_names, described, axes),
     )
     return FramePlan(image, tuple(axes), lengths)
 
@@ -121,9 +129,9 @@ def completed(camera: Camera, other: Camera) -> Camera:
         other.shape if camera.shape is None else camera.shape,
         other.dtype if camera.dtype is None else camera.dtype,
         other.axes if camera.axes is None else camera.axes,
-        other.scale if camera.scale is None else camera.scale,
+        other.pixel_size if camera.pixel_size is None else camera.pixel_size,
         other.unit if camera.unit is None else camera.unit,
-        camera.channels or other.channels,
+        camera.channel_names or other.channel_names,
     )
 
 
@@ -266,26 +274,27 @@ class StreamDocuments:
         path: str,
         order: Sequence[str],
         *,
-        channels: Sequence[ChannelLike] | None,
-        scale: Sequence[float] | Mapping[str, float] | None,
+        channel_names: Sequence[ChannelLike] | None,
+        pixel_size: PixelSizes | None,
         unit: str | Mapping[str, str] | None,
         name: str | None,
     ) -> NewImage:
         """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
 
-        `order`: the names of the axes in the order of acquisition, which is that of `scale`.
+        `order`: the names of the axes in the order of acquisition, which is that of `pixel_size`.
         """
         image = self._planned.images[path]
         full, source = image.levels[0], image.sources[0]
         names = [str(axis.name) for axis in image.axes]
-        sizes = dict(zip(names, full.scale, strict=True)) | sizes_by_axis(scale, tuple(order))
+        given, own = sizes_by_axis(pixel_size, tuple(order))
+        sizes = dict(zip(names, full.scale, strict=True)) | given
         units = {axis: one.unit for axis, one in zip(names, image.axes, strict=True) if one.unit is not None}
-        units |= units_by_axis(unit, tuple(names))
+        units |= own | units_by_axis(unit, tuple(names))
         blank = blank_array(source.shape, source.dtype)
         axes, _, (level,) = described = describe_array(blank, names, sizes, units)
         known = image.channels
-        if channels is not None:
-            added = given_channels(channels, described)
+        if channel_names is not None:
+            added = given_channels(channel_names, described)
             known = (*map(_joined, known, added), *added[len(known) :], *known[len(added) :])
         factors = [new / old for new, old in zip(level.scale, full.scale, strict=True)]
         return replace(

@@ -1,6 +1,6 @@
 """Writing of new images and their pyramids into an archive, in one pass over the pixels.
 
-``new_image``, ``array_image``
+``new_image``, ``array_image``, ``coordinates``
     The description of new images with their levels and channels, alone, as a series or a plate; arrays as images.
 ``downsampling``
     Blocks of pixels reduced to half their sides.

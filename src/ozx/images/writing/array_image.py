@@ -9,12 +9,17 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from ozx.errors import UsageError
+from ozx.hierarchy.edit.request import PixelSize, parse_units, split_sizes
+from ozx.hierarchy.json.reading import check_text
 from ozx.hierarchy.ome.colors import ShownChannel, Window, parse_color
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource, PixelSource
+from ozx.images.writing.coordinates import Coordinates
 from ozx.images.writing.new_image import NewImage, PyramidLevel
 
 #: The names of axes, in the order of OME-Zarr.
@@ -27,6 +32,8 @@ _EXAMPLES = {2: "yx", 3: "cyx", 4: "czyx", 5: "tczyx"}
 # Other names of axes, as arrays of xarray have them.
 _LONG_NAMES = {"time": "t", "channel": "c"}
 
+#: Pixel sizes as for `ozx.edit`, or one for each dimension.
+PixelSizes = PixelSize | Sequence[float]
 ChannelLike = str | Mapping[str, Any] | ShownChannel
 
 DescribedArray = tuple[tuple[Axis, ...], tuple[PixelSource, ...], tuple[PyramidLevel, ...]]
@@ -35,22 +42,28 @@ DescribedArray = tuple[tuple[Axis, ...], tuple[PixelSource, ...], tuple[PyramidL
 def describe_array(
     array: ArrayLike,
     axes: str | Sequence[str] | None,
-    scale: Sequence[float] | Mapping[str, float] | None,
+    pixel_size: PixelSizes | None,
     unit: str | Mapping[str, str] | None,
+    known: Coordinates | None = None,
 ) -> DescribedArray:
-    """Return the axes of an array, and it as a source and its full-resolution level, all with the axes in OME order."""
-    names = axis_names(array, axes)
-    sizes = sizes_by_axis(scale, names)
-    if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
-        raise UsageError(f"expected pixel sizes above 0; got {scale!r}")
-    units = _units(unit, names)
+    """Return the axes of an array, and it as a source and its full-resolution level, all with the axes in OME order.
+
+    `known` applies where `pixel_size` and `unit` say nothing.
+    """
+    names, known = axis_names(array, axes), known or Coordinates()
+    given, own = sizes_by_axis(pixel_size, names)
+    chosen = units_by_axis(unit, names)
+    if twice := sorted(own.keys() & chosen.keys()):
+        raise UsageError(f"the unit of {', '.join(twice)} is given twice: with the pixel size and separately")
+    sizes, units = known.sizes | given, known.units | _checked_units(own | chosen)
     order = sorted(range(len(names)), key=lambda number: AXIS_ORDER.index(names[number]))
     turned = tuple(names[number] for number in order)
     found = tuple(Axis(axis, AXIS_TYPES[axis], units.get(axis)) for axis in turned)
     source = ArraySource(_transposed(array, order, names), turned)
     if 0 in source.shape:
         raise UsageError(f"expected pixels; an array of the shape {source.shape} has none")
-    level = PyramidLevel(source.shape, tuple(float(sizes.get(axis, 1.0)) for axis in turned), (0.0,) * len(turned))
+    scale = tuple(float(sizes.get(axis, 1.0)) for axis in turned)
+    level = PyramidLevel(source.shape, scale, tuple(known.starts.get(axis, 0.0) for axis in turned))
     return found, (source,), (level,)
 
 
@@ -62,14 +75,19 @@ def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
     dims = getattr(array, "dims", None)
     if not isinstance(dims, tuple) or dims == tuple(f"dim_{number}" for number in range(len(dims))):
         return None
-    small = [str(name).lower() for name in dims]
-    names = tuple(_LONG_NAMES.get(name, name) for name in small)
+    names = short_names(dims)
     if not set(names) <= set(AXIS_ORDER):
         raise UsageError(
             f"expected dimensions named {', '.join(AXIS_ORDER)}; found {', '.join(map(str, dims))}",
             hint=_hint_at_axes(len(names), ()),
         )
     return names
+
+
+def short_names(names: Iterable[object]) -> tuple[str, ...]:
+    """Return names of axes as OME-Zarr has them: ``C`` and ``channel`` become ``c``."""
+    small = [str(name).lower() for name in names]
+    return tuple(_LONG_NAMES.get(name, name) for name in small)
 
 
 def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -81,7 +99,7 @@ def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str,
     check_lengths(array)
     count = len(array.shape)
     given = _USUAL.get(count, "") if axes is None else axes
-    names = tuple(map(str, given if isinstance(given, Iterable) else (given,)))
+    names = short_names(given if isinstance(given, Iterable) else (given,))
     is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)
     if len(names) != count or not is_known or not {"y", "x"} <= set(names):
         asked = "2 to 5 dimensions" if axes is None else "one of t, c, z, y, x for each dimension, including y and x"
@@ -113,9 +131,7 @@ def image_title(name: str | None, target: str) -> str:
     """
     if name is None:
         return os.path.basename(target).removesuffix(".ozx").removesuffix(".ome")
-    if not isinstance(name, str):
-        raise UsageError(f"expected a text as the name of the image; got {name!r}")
-    return name
+    return check_text(name, "the name of the image")
 
 
 def _hint_at_axes(count: int, names: Sequence[str]) -> str:
@@ -144,38 +160,28 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
     return turned
 
 
-def sizes_by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
-    """Return pixel sizes by the name of their axis; `values` are those of the axes `names`, or some by name."""
-    if values is None:
-        return {}
-    if isinstance(values, str) or not hasattr(values, "__len__"):
-        raise _no_sizes(values)
-    if not isinstance(values, Mapping):
-        if len(values) != len(names):
+def sizes_by_axis(value: PixelSizes | None, names: tuple[str, ...]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return pixel sizes and the units in them by axis; `value` is as for `ozx.edit`, or one for each name."""
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        if len(value) != len(names):
             raise UsageError(
-                f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}",
-                hint='Give the sizes by axis name, as in axes="cyx", scale={"y": 0.65, "x": 0.65}.',
+                f"expected a pixel size for each of the axes {', '.join(names)}; got {len(value)}",
+                hint='Give the sizes by axis name, as in axes="cyx", pixel_size={"y": 0.65, "x": 0.65}.',
             )
-        values = dict(zip(names, values, strict=True))
-    _check_names(values, names)
-    try:
-        return {axis: float(value) for axis, value in values.items()}
-    except (TypeError, ValueError):
-        raise _no_sizes(values) from None
-
-
-def _no_sizes(values: object) -> UsageError:
-    return UsageError(
-        f"expected pixel sizes as numbers, by axis; got {values!r:.200}",
-        hint='Write them as in scale={"y": 0.65, "x": 0.65}, unit="micrometer".',
-    )
+        value = dict(zip(names, value, strict=True))
+    everywhere, sizes, own = split_sizes(value)
+    space = [axis for axis in names if AXIS_TYPES[axis] == "space"]
+    sizes = sizes if everywhere is None else dict.fromkeys(space, everywhere)
+    _check_names(sizes, names)
+    return sizes, dict.fromkeys(space, own) if isinstance(own, str) else dict(own or {})
 
 
 def units_by_axis(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
     """Return the given units by the name of their axis; a single unit is that of all axes of space."""
     if unit is None:
         return {}
-    given = {axis: unit for axis in names if AXIS_TYPES[axis] == "space"} if isinstance(unit, str) else unit
+    given = parse_units(unit) if isinstance(unit, str) else unit
+    given = {axis: given for axis in names if AXIS_TYPES[axis] == "space"} if isinstance(given, str) else given
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
         raise UsageError(
             f"expected a unit, or units by axis; got {unit!r:.200}",
@@ -185,8 +191,7 @@ def units_by_axis(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) 
     return dict(given)
 
 
-def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
-    given = units_by_axis(unit, names)
+def _checked_units(given: Mapping[str, str]) -> dict[str, str]:
     units = {axis: check_unit(text) for axis, text in given.items()}
     for axis, name in units.items():
         if axis_type_of(name) != AXIS_TYPES[axis]:
@@ -213,13 +218,15 @@ def given_channels(
     pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
     """
     if isinstance(channels, str):
-        raise UsageError(f"expected a list of channels; got the text {channels!r}", hint='Write channels=["DAPI"].')
+        raise UsageError(
+            f"expected a list of channels; got the text {channels!r}", hint='Write channel_names=["DAPI"].'
+        )
     image = NewImage("", *described)
     count = image.channel_count
     if not channels and _is_rgb(image, axes):
         return describe_samples(count, 255.0)
     if isinstance(channels, Mapping) or not hasattr(channels, "__len__"):
-        raise UsageError(f"expected a list of channels; got {channels!r:.200}", hint='Write channels=["DAPI"].')
+        raise UsageError(f"expected a list of channels; got {channels!r:.200}", hint='Write channel_names=["DAPI"].')
     if len(channels) > count or (channels and are_all and len(channels) < count):
         most = "" if are_all else "at most "
         raise UsageError(
@@ -238,7 +245,7 @@ def _hint_at_channels(image: NewImage, axes: str | Sequence[str] | None) -> str 
 
 def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
     """Return whether the last axis of the array is red, green, blue and perhaps alpha, with 8 bits each."""
-    is_last = axes is not None and tuple(axes)[-1:] == ("c",)
+    is_last = axes is not None and short_names(axes)[-1:] == ("c",)
     return is_last and image.sources[0].dtype == "uint8" and image.channel_count in (3, 4)
 
 
@@ -248,10 +255,8 @@ def _channel(channel: ChannelLike) -> ShownChannel:
 
 
 def _new_channel(channel: str | Mapping[str, Any]) -> ShownChannel:
-    if isinstance(channel, str):
-        return ShownChannel(channel)
     try:
-        known = dict(channel)
+        known: dict[str, Any] = {"label": channel} if isinstance(channel, str) else dict(channel)
         if known.get("window") is not None:
             start, end = map(float, known["window"])
             known["window"] = Window(start, end, None, None)
@@ -261,14 +266,14 @@ def _new_channel(channel: str | Mapping[str, Any]) -> ShownChannel:
             "expected a name, or the fields label, color, active, window (start, end) and emission for a channel; "
             f"got {channel!r:.200}"
         ) from None
-    if not isinstance(new.label, str | None):
-        raise UsageError(f"expected a text as the label of a channel; got {new.label!r}")
+    if new.label is not None:
+        check_text(new.label, "the label of a channel")
     if not isinstance(new.emission, Real | None):
         raise UsageError(f"expected a number of nanometers as the emission of a channel; got {new.emission!r}")
     # NaN is refused too, because every comparison with it is False.
     if new.window is not None and not -math.inf < new.window.start <= new.window.end < math.inf:
         raise UsageError(
             "expected finite numbers (start, end), start not above end, as the window of a channel; "
-            f"got {channel['window']!r}"
+            f"got {(new.window.start, new.window.end)}"
         )
     return new

@@ -105,7 +105,7 @@ class LayoutChecker:
             f"page {page.index}: expected {_words(expected)}, as on page {expected.index} of "
             f"{os.path.basename(expected.parent.filehandle.path)}; found {_words(page)}",
             path=page.parent.filehandle.path,
-            hint="--on-error fill (on_error='fill') fills such pages with zeros.",
+            hint="on_error='fill' fills such pages with zeros.",
         )
 
 

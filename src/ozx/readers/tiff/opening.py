@@ -368,7 +368,7 @@ def _read_images(
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
                 error.message = f"image {number} of {len(series)}: {error.message}"
-                error.hint = error.hint or "--series N (series=N) imports another image."
+                error.hint = error.hint or "series=N imports another image."
             raise
     return Images(
         path,
@@ -399,7 +399,7 @@ def _list_series(
     if broken and options.on_error == "fail":
         raise FormatError(
             f"the file is cut off or damaged: {broken[0]}",
-            hint="Copy or download the file again; --on-error fill (on_error='fill') reads the undamaged parts.",
+            hint="Copy or download the file again; on_error='fill' reads the undamaged parts.",
         )
     lost = None
     if broken:
@@ -412,9 +412,7 @@ def _list_series(
             hint="If the file is cut off, its list of pages may be lost: copy or download the file again.",
         )
     if options.series is not None and not 0 <= options.series < len(series):
-        raise UsageError(
-            f"--series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}"
-        )
+        raise UsageError(f"series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}")
     return series, () if lost is None else (lost,)
 
 

@@ -48,7 +48,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
     is_twice = any(letters.count(letter) > 1 for letter in letters)
     if unknown or is_twice or not {"y", "x"} <= set(letters):
         raise UsageError(
-            f"--axes: expected y and x, and perhaps some of t, c, z and s, each once; got {text!r}",
+            f"axes: expected y and x, and perhaps some of t, c, z and s, each once; got {text!r}",
             hint="Give one letter for each dimension, in the order of the file; s means the samples of a pixel.",
         )
     return tuple(letters)
@@ -90,7 +90,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
     if len(counted) != len(asked):
         found = "×".join(str(shape[place]) for place in counted)
         raise UsageError(
-            f"--axes: expected {len(counted)} axes for an image of {found}; got {len(asked)}, {''.join(asked)}",
+            f"axes: expected {len(counted)} axes for an image of {found}; got {len(asked)}, {''.join(asked)}",
             hint=f"In the file, the axes are named {_known_names(codes[place] for place in counted)}.",
         )
     given = dict(zip(counted, asked, strict=True))
@@ -122,7 +122,7 @@ def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[
             elif codes[place] != "S" or len(others) > 1:
                 raise UnsupportedError(
                     f"expected one dimension along {name}; found several: {codes} of {'×'.join(map(str, shape))}",
-                    hint="Name its dimensions with --axes.",
+                    hint="Name its dimensions, as in axes='tyx'.",
                 )
         parts.append(Dimension(name, length, step))
     return parts

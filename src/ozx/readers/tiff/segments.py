@@ -16,7 +16,8 @@ from ozx.readers.files import FileSet
 if TYPE_CHECKING:
     from tifffile import TiffFrame, TiffPage
 
-_JPEG = (6, 7, 34892, 33007)
+#: Numbers of JPEG among the compressions of TIFF, of several versions.
+JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
 # The most decoded bytes of a strip or tile; a damaged tag may claim more than any memory has.
 _LARGEST_SEGMENT = 8 << 30
@@ -67,7 +68,7 @@ class SegmentReader:
         self._keyframe = keyframe
         self._files = files
         self._decode = keyframe.decode
-        self._is_jpeg = int(keyframe.compression) in _JPEG
+        self._is_jpeg = int(keyframe.compression) in JPEG
         separate, depth, height, width, samples = keyframe.shaped
         if keyframe.is_tiled:
             self._word = "tile"
@@ -125,5 +126,5 @@ class SegmentReader:
         return FormatError(
             f"page {page.index}, {self._word} {number}: {problem}",
             path=page.parent.filehandle.path,
-            hint=hint or "--on-error fill (on_error='fill') replaces damaged parts by zeros.",
+            hint=hint or "on_error='fill' replaces damaged parts by zeros.",
         )

@@ -18,7 +18,7 @@ from ozx.images.pixel_source import PixelSource
 from ozx.readers.files import FileSet
 from ozx.readers.images import ReadingOptions
 from ozx.readers.tiff.pages import AXES, Corner, PageMap, Spans
-from ozx.readers.tiff.segments import SegmentReader
+from ozx.readers.tiff.segments import JPEG, SegmentReader
 
 if TYPE_CHECKING:
     from tifffile import TiffPageSeries
@@ -133,6 +133,8 @@ class TiffSource:
         self.shape = tuple(lengths[axis] for axis in self.axes)
         #: The axes that were assigned to unnamed dimensions.
         self.guessed = self._pages.guessed
+        #: Whether its pixels have three colours, and lack details because they are stored as JPEG.
+        self.is_color_jpeg = series.keyframe.samplesperpixel == 3 and int(series.keyframe.compression) in JPEG
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
         # From this page on, all pages are known to lie behind the end of the file.
@@ -294,7 +296,7 @@ class TiffSource:
         pages = self._pages
         if missing := self._missing:
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
-            hint = "--on-error fill (on_error='fill') fills missing planes with zeros."
+            hint = "on_error='fill' fills missing planes with zeros."
             self._damaged("planes", FormatError(problem, hint=hint))
         last = pages.count - 1
         offset = pages.plain_offset(last)
