@@ -65,11 +65,8 @@ def open_image(path: ImageFile, node: str = "", *, options: Mapping[str, Any] | 
     >>> with ozx.open_image("cells.ozx") as image:
     ...     image.shape, image.read(channels="Nuclei").max().item()
     ((2, 256, 256), 2617)
-    >>> plate = ozx.open_image("plate.ozx")
-    >>> list(plate.wells)
-    ['A/1', 'A/2', 'B/1', 'B/2']
-    >>> plate.fields["A/1/0"].shape, ozx.open_image("plate.ozx/A/1/0").shape
-    ((2, 64, 64), (2, 64, 64))
+    >>> ozx.open_image("cells.ozx/labels/cells")
+    <ozx.Image 'cells': y=256, x=256, uint16, 3 levels>
     """
     place = Place.parse(path) if isinstance(path, str | os.PathLike) else None
     given = None if place is None else place.name
