@@ -65,8 +65,8 @@ def describe_image(
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
-    given = len(image.levels)
-    if not is_made:
+    given = sum(not level.is_sampled for level in image.levels)
+    if not is_made and given == len(image.levels):
         return {"type": "unknown", "metadata": {"description": f"The {given} levels come from the source."}}
     first = "first level comes" if given == 1 else f"first {given} levels come"
     method = image.pyramid.method
@@ -154,7 +154,7 @@ class HierarchyDocuments:
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
         self._version = hierarchy.version
         self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
-        self.images = {path: _plan(path, image, hierarchy) for path, image in all_images(hierarchy).items()}
+        self.images = {path: _plan(path, image) for path, image in all_images(hierarchy).items()}
         for path, image in hierarchy.images.items():
             if image.labels:
                 self._groups[join_path(path, LABELS)] = {"labels": list(image.labels)}
@@ -198,8 +198,8 @@ def all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
     return found
 
 
-def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> PlannedImage:
+def _plan(path: str, image: NewImage) -> PlannedImage:
     given = [PyramidLevel(level.source.shape, level.scale, level.translation) for level in image.levels]
     levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
     # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
-    return PlannedImage(image, levels, None if path in hierarchy.images else "../../")
+    return PlannedImage(image, levels, "../../" if path.split("/")[-2:-1] == [LABELS] else None)

@@ -32,6 +32,8 @@ class PyramidChoice:
     # Names of the axes to halve from each level to the next; empty for a single level. None lets ozx choose: y and x,
     # and also z if the voxel is nearly a cube.
     axes: tuple[str, ...] | None = None
+    # Numbers of the axes to halve for each lower level, for a label image whose levels match those of an image.
+    steps: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
@@ -61,6 +63,10 @@ class PyramidLevel:
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
     """Return the levels of an image, full resolution first, until all halved axes have at most `COARSEST` pixels."""
     levels = [first]
+    if choice.steps is not None:
+        for halved in choice.steps:
+            levels.append(_next_level(levels[-1], halved, choice.method))
+        return tuple(levels)
     asked = None if choice.axes is None else _numbers(choice.axes, axes)
     while True:
         last = levels[-1]
@@ -129,6 +135,7 @@ class NewLevel:
     source: PixelSource
     scale: tuple[float, ...]
     translation: tuple[float, ...]
+    is_sampled: bool = False  # whether its pixels are those of the full resolution, with steps between them
 
     def with_integers(self) -> NewLevel:
         """Return the level of a label image: booleans become 0 and 1, integers stay."""
