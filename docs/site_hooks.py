@@ -64,11 +64,12 @@ def _commands() -> Iterator[str]:
 
 
 def _options(name: str) -> list[tuple[str, str]]:
-    """Return the names and the help of each option of a command."""
+    """Return the names and the help of each option of a command, or of all commands of a group."""
     command = load_command(name)
     context = click.Context(command, info_name=f"ozx {name}")
-    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
-    return [option.get_help_record(context) or ("", "") for option in options]
+    commands = command.commands.values() if isinstance(command, click.Group) else [command]
+    options = [parameter for each in commands for parameter in each.params if isinstance(parameter, click.Option)]
+    return list(dict.fromkeys(option.get_help_record(context) or ("", "") for option in options))
 
 
 def _table(options: list[tuple[str, str]]) -> list[str]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ozx.operations.extract import ExtractResult, extract
     from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
     from ozx.operations.info import Inspection, inspect
+    from ozx.operations.labels import LabelsResult, add_labels, remove_labels
     from ozx.operations.list_entries import EntryListing, ListedEntry, list_entries
     from ozx.operations.pack import pack, pack_many
     from ozx.operations.pack_one import PackManyResult, PackResult
@@ -76,6 +77,7 @@ __all__ = [
     "ImportManyResult",
     "ImportResult",
     "Inspection",
+    "LabelsResult",
     "ListedEntry",
     "LiveGroup",
     "NotOmeZarrWarning",
@@ -98,6 +100,7 @@ __all__ = [
     "UsageError",
     "Where",
     "WriteImageResult",
+    "add_labels",
     "edit",
     "export",
     "extract",
@@ -114,6 +117,7 @@ __all__ = [
     "read",
     "read_value",
     "recover",
+    "remove_labels",
     "repack",
     "storage_options",
     "stream",
@@ -147,6 +151,9 @@ _HOMES = {
     "Array": "ozx.store.array",
     "Image": "ozx.images.image",
     "LiveGroup": "ozx.store.live.group",
+    "LabelsResult": "ozx.operations.labels",
+    "add_labels": "ozx.operations.labels",
+    "remove_labels": "ozx.operations.labels",
     "Inspection": "ozx.operations.info",
     "EntryListing": "ozx.operations.list_entries",
     "ListedEntry": "ozx.operations.list_entries",

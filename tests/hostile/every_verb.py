@@ -66,6 +66,7 @@ VERBS = {
     "thumbnail": ["thumbnail", "IN", "OUT.png", "--json"],
     "edit": ["edit", "IN", "--pixel-size", "y=2,x=0.5", "--unit", "nanometer", "--dry-run"],
     "edit names": ["edit", "IN", "--channel-names", "A,B", "--colors", "FF0000,00FF00", "--name", "N", "--json"],
+    "labels": ["labels", "list", "IN", "--json"],
     "recover": ["recover", "IN", "OUT.ozx", "--no-sync", "--json"],
 }
 #: Requests of the page of ``ozx view``.

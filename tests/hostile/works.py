@@ -248,6 +248,14 @@ WORKS = [
         prepare=lambda folder, old: shutil.copyfile(folder / "cells.ozx", folder / "out.ozx"),
     ),
     Work(
+        "labels",
+        "labels",
+        lambda folder: ozx.add_labels(folder / "out.ozx", "cells", folder / "second.tif"),
+        "out.ozx",
+        starts=(True,),
+        prepare=lambda folder, old: ozx.import_tiff(folder / "second.tif", folder / "out.ozx", name="cells"),
+    ),
+    Work(
         "import",
         "import",
         lambda folder: ozx.import_tiff(folder / "picture.tif", folder / "out.ozx", name="cells", force=True),

@@ -239,7 +239,7 @@ def test_named_levels_are_all_kept(tmp_path):
 
 def test_levels_stay_along_axes_that_they_do_not_shorten(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 99, (5, 600, 400), "uint8")
-    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", method="mode", channels=list("ABCDE"), sync=False)
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", method="mode", channel_names=list("ABCDE"), sync=False)
     old = ozx.open(tmp_path / "a.ozx")
     for options, taken in (({"region": "c=1:3"}, [1, 2]), ({"channels": "A,D"}, [0, 3])):
         result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", force=True, **options)

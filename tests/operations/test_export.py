@@ -618,7 +618,9 @@ def test_progress_counts_the_pixels(tmp_path):
 def test_region_and_channels_are_those_of_a_crop(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 4000, (3, 700, 650), dtype="uint16")
     sizes = {"y": 0.5, "x": 0.5}
-    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", channels=list("ABC"), scale=sizes, unit="um", sync=False)
+    ozx.write_image(
+        tmp_path / "a.ozx", pixels, axes="cyx", channel_names=list("ABC"), pixel_size=sizes, unit="um", sync=False
+    )
     result = ozx.export(tmp_path / "a.ozx", tmp_path / "a.tif", region="y=3:600,x=10:300um", channels="A,C", sync=False)
     (image,) = result.images
     assert (image.axes, image.levels) == ({"t": 1, "c": 2, "z": 1, "y": 597, "x": 580}, ("0", "1", "2"))

@@ -1,6 +1,7 @@
 """Pictures as files: what is written where, and what is refused."""
 
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -216,3 +217,11 @@ def test_file_managers_find_the_picture(cells, cache):
     os.utime(cells, (5, 5))
     told = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
     assert "thumbnail::is-valid: FALSE" in told.stdout
+
+
+def test_copies_of_metadata_that_name_missing_nodes_are_no_images(tmp_path):
+    copies = {"kind": "inline", "must_understand": False, "metadata": {"0": {"zarr_format": 3, "node_type": "group"}}}
+    root = {"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": copies}
+    path = zip_values(tmp_path / "a.ozx", {"zarr.json": json.dumps(root).encode()})
+    with pytest.raises(UnsupportedError, match="no OME-Zarr metadata"):
+        thumbnail(path, tmp_path / "a.png")

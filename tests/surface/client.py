@@ -22,6 +22,7 @@ from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
 from ozx.operations.import_tiff import ImportManyResult, ImportResult
 from ozx.operations.info import Inspection
+from ozx.operations.labels import LabelsResult
 from ozx.operations.pack_one import PackManyResult, PackResult
 from ozx.operations.recover import RecoverResult
 from ozx.operations.repack import RepackResult
@@ -89,6 +90,8 @@ def use(source: Path, folder: Path) -> None:
         made[...] = 1
     written = ozx.write_image(folder / "written.ozx", np.zeros((8, 8), "uint8"), axes="yx", sync=False)
     assert_type(written, WriteImageResult)
+    assert_type(ozx.add_labels(written.path, "all", np.ones((8, 8), "uint8"), sync=False), LabelsResult)
+    assert_type(ozx.remove_labels(written.path, "all", sync=False), LabelsResult)
     with ozx.stream(folder / "s.ozx", axes="tyx", shape=(None, 8, 8), dtype="uint8", sync=False) as stream:
         assert_type(stream, FrameStream)
         assert_type(stream.append(np.zeros((8, 8), "uint8")), int)

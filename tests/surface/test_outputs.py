@@ -64,8 +64,8 @@ UPLOADING = {
     "open",
     "unpack",
 }
-# It writes where it reads, and takes what names a file for reading; a remote one it refuses.
-IN_PLACE = {"edit"}
+# They write where they read, and take what names a file for reading; a remote one they refuse.
+IN_PLACE = {"edit", "add_labels", "remove_labels"}
 
 SOURCES = {"pack": "missing.zarr", "import": "missing.tif"}
 MANY = ("pack", "import", "unpack", "repack", "export", "recover", "thumbnail")

@@ -42,6 +42,7 @@ COMMANDS = {
     "validate": "Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.",
     "verify": "Compare .ozx files, or all of a folder or log, with what was recorded when they were packed.",
     "edit": "Correct pixel sizes, positions, units, channels and names in an .ozx file.",
+    "labels": "Add labels (a segmentation, a mask) to an image, list or remove them.",
     "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
     "associate": "Open .ozx files by double-click.",
@@ -88,6 +89,9 @@ _OTHER_WORDS = {
     "set": ("edit",),
     "rename": ("edit",),
     "picture": ("thumbnail",),
+    "label": ("labels",),
+    "mask": ("labels",),
+    "segmentation": ("labels",),
     "help": ("--help",),
 }
 # What ozx no longer has, and what to do instead.

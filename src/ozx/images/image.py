@@ -413,7 +413,8 @@ class GroupNodes(Mapping[str, Node]):
             # Other files are legal: METADATA.ome.xml, a thumbnail.
             warnings.simplefilter("ignore", ZarrUserWarning)
             paths = sorted(path for path, _ in self._group.members(max_depth=None))
-        yield from paths
+        # Copies of metadata may name nodes that are not there.
+        yield from (path for path in paths if self.find(path) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

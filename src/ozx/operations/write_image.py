@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
-from ozx.archive.names.decoding import name_fault
 from ozx.calls import public_call
 from ozx.errors import UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import Place
-from ozx.hierarchy.json.reading import JsonResult, check_text
-from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -31,7 +29,8 @@ from ozx.images.writing.array_image import (
 )
 from ozx.images.writing.coordinates import read_coordinates
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
-from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage, PyramidChoice
+from ozx.images.writing.label_image import check_is_integer, check_label_name
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 
@@ -227,19 +226,7 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
             hint='Write labels={"cells": array}, or labels=True if the pixels themselves are labels.',
         )
     for name, array in labels.items():
-        # Zarr core 3.1, "Node names"; a slash would put the label image below another one.
-        is_node = (
-            isinstance(name, str)
-            and check_text(name, "the name of a label image")
-            and "/" not in name
-            and name.strip(".")
-            and not name.startswith("__")
-        )
-        if not is_node or name == METADATA or name_fault(f"labels/{name}"):
-            raise UsageError(
-                f"expected the name of a label image; got {name!r}",
-                hint="A name has no slash or backslash, does not begin with '__', and is not zarr.json or only dots.",
-            )
+        check_label_name(name)
         if not hasattr(array, "shape"):
             raise UsageError(
                 f"expected labels {name!r} as an array; got {type(array).__name__}", hint="Use numpy.asarray(...)."
@@ -249,7 +236,5 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
 
 
 def _as_labels(image: NewImage) -> NewImage:
-    dtype = image.sources[0].dtype
-    if dtype.kind not in LABEL_KINDS:
-        raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them with astype.")
+    check_is_integer(image.sources[0].dtype)
     return replace(image.with_integers(), label=LabelDisplay({}, {}), channels=())

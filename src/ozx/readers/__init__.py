@@ -8,6 +8,8 @@
     TIFF files; the only modules that use tifffile for reading.
 ``microscopes``
     CZI, ND2, LIF, IMS and what else openreadout reads.
+``masks``
+    Masks of segmentation programs, as arrays or files, for `ozx labels`.
 ``hierarchy``, ``notes``, ``imported``
     The hierarchy of the images (one image, a series or a plate); notes about what they lack; images imported before.
 """

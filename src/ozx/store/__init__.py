@@ -6,6 +6,8 @@
     The kinds of sessions: for a finished archive, for one being written, and for one uploaded at its end.
 ``partial_file``, ``growing_file``, ``finishing``
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
+``changed_archive``, ``label_groups``
+    An archive written anew with other metadata and more entries; label images added and removed.
 ``sorted_keys``, ``after_fork``
     The keys below a prefix; locks in a forked child.
 ``normalised``, ``read_only_stores``, ``current_objects``

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ozx.archive.byte_source import FileSource
@@ -62,7 +62,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
     """
     target = archive.growing.partial.target
     comment = _comment(archive, target, require_ome=require_ome)
-    documents = _in_order(archive.documents)
+    documents = in_archive_order(archive.documents)
     slots = sorted(archive.slots.values(), key=lambda slot: slot.offset)
     archive.growing.forget_drafts()
     archive.growing.stop_reading()
@@ -123,7 +123,7 @@ def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
     return b""
 
 
-def _in_order(documents: dict[str, bytes]) -> list[_Document]:
+def in_archive_order(documents: dict[str, bytes]) -> list[_Document]:
     """Return the metadata in archive order, with Zarr v2 metadata last."""
     current = sorted((key for key in documents if is_metadata_key(key)), key=breadth_first)
     legacy = sorted((key for key in documents if not is_metadata_key(key)), key=hierarchy_order)
@@ -188,7 +188,7 @@ def _complete(
         writer.skip_to(slots[-1].end)
     headers |= {key: _add(writer, key, document) for key, document in late}
     writer.directory = DirectoryBuilder()
-    for key, _ in _in_order(archive.documents):
+    for key, _ in in_archive_order(archive.documents):
         writer.directory.extend(headers[key])
     writer.directory.extend(values)
     _keep_base(archive, writer)
@@ -228,9 +228,14 @@ def _keep_base(archive: Unfinished, writer: ArchiveWriter) -> None:
 
 def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveWriter) -> None:
     """Append entries of one archive to another archive."""
-    source, columns = reader.source, reader.columns
-    if not isinstance(source, FileSource):
-        raise TypeError("expected an archive in a local file")
+    for run in iter_runs(reader, indices):
+        move_run(run, reader, writer)
+    _file_of(reader).check_unchanged()
+
+
+def iter_runs(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[list[Slot] | int]:
+    """Yield entries in file order: adjacent ones in the form of `ozx.archive.writer` as a run, others as indices."""
+    source, columns = _file_of(reader), reader.columns
     run: list[Slot] = []
     for index in sorted(indices, key=columns.header_offsets.__getitem__):
         raw_name, flags = encode_name(columns.name(index))
@@ -239,26 +244,49 @@ def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveW
         start = int(columns.header_offsets[index])
         is_own = columns.methods[index] == STORED and source.read_at(start, len(header)) == header
         if run and not (is_own and start == run[-1].end):
-            _move_run(run, source, writer)
+            yield run
             run = []
         if is_own:
             run.append(Slot(raw_name, flags, checksum, size, start, len(header)))
-        elif columns.methods[index] == STORED:
-            data_offset = reader.data_offset(index)
-            writer.add_copied(raw_name, flags, checksum, size, source.descriptor(), data_offset)
         else:
-            writer.add_blocks(columns.name(index), size, reader.iter_blocks(index))
+            yield index
     if run:
-        _move_run(run, source, writer)
-    source.check_unchanged()
+        yield run
 
 
-def _move_run(run: list[Slot], source: FileSource, writer: ArchiveWriter) -> None:
-    """Copy a run of adjacent entries; before a large run, insert padding so that both files can share disk blocks."""
-    start, end = run[0].offset, run[-1].end
-    if end - start >= _ALIGNED_FROM and writer.offset:
-        writer.add_unused((start - writer.offset) % _ALIGNMENT)
+def run_length(run: list[Slot] | int) -> int:
+    """Return the length of a run in bytes; 0 for a single entry of another form."""
+    return 0 if isinstance(run, int) else run[-1].end - run[0].offset
+
+
+def padding_before(run: list[Slot] | int, offset: int) -> int:
+    """Return the number of bytes before a large run at `offset` that let both files share disk blocks."""
+    if isinstance(run, int) or run_length(run) < _ALIGNED_FROM or not offset:
+        return 0
+    return (run[0].offset - offset) % _ALIGNMENT
+
+
+def move_run(run: list[Slot] | int, reader: ArchiveReader, writer: ArchiveWriter) -> None:
+    """Append a run of adjacent entries, after padding, or a single entry of another form."""
+    source, columns = _file_of(reader), reader.columns
+    if isinstance(run, int):
+        raw_name, flags = encode_name(columns.name(run))
+        size, checksum = int(columns.uncompressed_sizes[run]), int(columns.crc32s[run])
+        if columns.methods[run] == STORED:
+            writer.add_copied(raw_name, flags, checksum, size, source.descriptor(), reader.data_offset(run))
+        else:
+            writer.add_blocks(columns.name(run), size, reader.iter_blocks(run))
+        return
+    if padding := padding_before(run, writer.offset):
+        writer.add_unused(padding)
+    start = run[0].offset
     shift = writer.offset - start
-    writer.copy(source.descriptor(), start, end - start)
+    writer.copy(source.descriptor(), start, run_length(run))
     for entry in run:
         writer.directory.add(entry.raw_name, entry.flags, entry.crc32, entry.size, entry.offset + shift)
+
+
+def _file_of(reader: ArchiveReader) -> FileSource:
+    if not isinstance(reader.source, FileSource):
+        raise TypeError("expected an archive in a local file")
+    return reader.source

@@ -363,7 +363,8 @@ class OzxStore(Store):
         """Return the result of `get` for each key and range, in the order of the requests."""
         found = [self.get(key, prototype, wanted) for key, wanted in key_ranges]
         # A local file is read without waiting; a server answers all requests at a time.
-        return [await each for each in found] if self._read is None else list(await asyncio.gather(*found))
+        is_remote = self._read is not None and self._read.is_remote
+        return list(await asyncio.gather(*found)) if is_remote else [await each for each in found]
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""

@@ -185,6 +185,10 @@ def test_labels_lie_over_the_image(browser, tmp_path):
         browser.press("l")
         enter(browser, "#labels input[type=range]", 1)
         assert colors(browser, (0.7, 0.3)) == [RED]
+        browser.press("o")
+        assert colors(browser, (0.7, 0.3)) == [(200, 200, 200)]  # inside of the outline
+        browser.press("o")
+        assert colors(browser, (0.7, 0.3)) == [RED]
 
 
 def test_position_and_value_under_the_pointer(browser, tmp_path):

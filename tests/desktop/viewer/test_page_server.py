@@ -112,6 +112,15 @@ def test_tiles_are_the_pixels_of_the_array(page):
     assert np.array_equal(page("image").tile(channel=1).reshape(256, 256), array[1])
 
 
+def test_tiles_of_labels_may_be_outlines(page):
+    whole = page("image").tile("<u2", path="labels/cells")
+    outlines = page("image").tile("<u2", path="labels/cells", outlines=1)
+    assert 0 < np.count_nonzero(outlines) < np.count_nonzero(whole)
+    assert np.array_equal(outlines[outlines > 0], whole[outlines > 0])
+    image = page("image")
+    assert np.array_equal(image.tile(channel=1), image.tile(channel=1, outlines=1))
+
+
 def test_planes_of_lower_levels_are_those_of_the_full_resolution(page):
     array = zarr.open_array(FIXTURES / "sharded.ome.zarr" / "1", mode="r")
     tile = page("sharded").tile(level=1, channel=1, planes="2,4")

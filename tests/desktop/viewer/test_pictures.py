@@ -159,3 +159,22 @@ def test_memory_for_chunks_is_bounded():
     assert cache.decoded == 16
     cache.read(source, [range(6, 8), range(10)])
     assert cache.decoded == 16
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_outlines_are_those_of_the_whole_picture(step):
+    blocks = np.random.default_rng(0).integers(0, 4, (9, 2501), dtype="uint16")
+    data = np.repeat(np.repeat(blocks, 120, 0), 2, 1)[:1030, :5001]
+    made = picture(data, chunks=(103, 512), label=True)
+    level = {1: 0, 4: 2}[step]
+    values = np.pad(data[::step, ::step], 1, mode="edge")
+    inner = values[1:-1, 1:-1]
+    neighbours = values[:-2, 1:-1], values[2:, 1:-1], values[1:-1, :-2], values[1:-1, 2:]
+    expected = np.where(np.all([inner == other for other in neighbours], axis=0), 0, inner)
+    height, width = (-(-length // 512) for length in inner.shape)
+    rows = [
+        np.concatenate([made.tile(level, row, column, 0, [], outlines=True) for column in range(width)], axis=1)
+        for row in range(height)
+    ]
+    assert np.array_equal(np.concatenate(rows), expected)
+    assert 0 < np.count_nonzero(expected) < np.count_nonzero(inner)

@@ -103,10 +103,10 @@ class PageServer:
     def _tile(self, request: Request) -> Response:
         query = request.query
         place = [_number(query, key) for key in ("level", "row", "column", "channel")]
-        planes = _numbers(query, "planes")
+        planes, outlines = _numbers(query, "planes"), query.get("outlines") == "1"
 
         def tile(picture: Picture) -> Response:
-            samples = picture.tile(place[0], place[1], place[2], place[3], planes)
+            samples = picture.tile(place[0], place[1], place[2], place[3], planes, outlines=outlines)
             return Response(HTTPStatus.OK, samples.tobytes(), "application/octet-stream")
 
         return self._pixels(request, tile)

@@ -21,7 +21,7 @@ from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import Window
 from ozx.images.image import GroupNodes, Image
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
-from ozx.images.pictures.render import percentile_window
+from ozx.images.pictures.render import label_outlines, percentile_window
 from ozx.images.plate_fields import PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.store.level import Level
 from ozx.store.reading_price import Price, check_price, price_of
@@ -196,8 +196,12 @@ class Picture:
             found.append(PictureLevel(last.number, step, height, width, factor))
         return tuple(found)
 
-    def tile(self, level: int, row: int, column: int, channel: int, planes: Sequence[int]) -> NDArray[Any]:
+    def tile(
+        self, level: int, row: int, column: int, channel: int, planes: Sequence[int], *, outlines: bool = False
+    ) -> NDArray[Any]:
         """Return the samples of one tile, rows from the top; tiles at the right and lower edges may be smaller.
+
+        With `outlines`, the tile of a label image has 0 inside of each label.
 
         `channel` is 0 without a channel dimension; `planes` has an index for each of `slider_dimensions`, in planes of
         the full resolution.
@@ -206,8 +210,15 @@ class Picture:
             raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
         wanted = self.levels[level]
         rows, columns = _span(row, wanted.height, wanted.step), _span(column, wanted.width, wanted.step)
-        pixels = self._plane(wanted.number, rows, columns, channel, planes)
-        return label_samples(pixels) if self.view.is_label else image_samples(pixels)
+        if not self.view.is_label:
+            return image_samples(self._plane(wanted.number, rows, columns, channel, planes))
+        if not outlines:
+            return label_samples(self._plane(wanted.number, rows, columns, channel, planes))
+        # The neighbours of the tile decide where a label ends at its edge.
+        wider = [range(max(part.start - part.step, 0), part.stop + part.step, part.step) for part in (rows, columns)]
+        samples = label_outlines(label_samples(self._plane(wanted.number, wider[0], wider[1], channel, planes)))
+        top, left = int(rows.start > 0), int(columns.start > 0)
+        return np.ascontiguousarray(samples[top : top + len(rows), left : left + len(columns)])
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
         """Return the values of one full-resolution pixel in each of `channels`, as Python numbers."""

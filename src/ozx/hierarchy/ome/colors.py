@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from ozx.errors import UsageError
@@ -230,12 +232,15 @@ def _parse_window(window: dict[str, Any]) -> Window | None:
 # depends on them.
 
 
+#: Red, green, blue and alpha, each from 0 to 255.
+Rgba = tuple[int, int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class LabelDisplay:
     """Display settings of a label image."""
 
-    # Red, green, blue and alpha, each from 0 to 255, by label value.
-    colors: dict[int, tuple[int, int, int, int]]
+    colors: dict[int, Rgba]  # by label value
     # The properties of each label value, as a mapping from property names.
     properties: dict[int, dict[str, Any]]
 
@@ -243,7 +248,7 @@ class LabelDisplay:
 def parse_label_display(ome: dict[str, Any]) -> LabelDisplay:
     """Return the colours and properties of label values, from ``image-label``."""
     label = as_object(ome.get("image-label"))
-    colors: dict[int, tuple[int, int, int, int]] = {}
+    colors: dict[int, Rgba] = {}
     for value, item in _by_label(label.get("colors")):
         rgba = as_list(item.get("rgba"))
         if len(rgba) == 4 and all(type(part) is int and 0 <= part <= 255 for part in rgba):
@@ -253,6 +258,23 @@ def parse_label_display(ome: dict[str, Any]) -> LabelDisplay:
         for value, item in _by_label(label.get("properties"))
     }
     return LabelDisplay(colors, properties)
+
+
+def parse_label_colors(colors: str | Mapping[int, str] | None) -> Rgba | dict[int, Rgba] | None:
+    """Return one colour for all labels, or colours by label value, as red, green, blue and alpha."""
+    if colors is None or isinstance(colors, str):
+        return None if colors is None else _opaque(colors)
+    if not isinstance(colors, Mapping) or not all(isinstance(value, Integral) for value in colors):
+        raise UsageError(
+            f"expected a colour, or colours by label value; got {colors!r:.200}",
+            hint='Write them as in colors={1: "FF0000", 2: "green"}.',
+        )
+    return {int(value): _opaque(color) for value, color in colors.items()}
+
+
+def _opaque(color: str) -> Rgba:
+    red, green, blue = bytes.fromhex(parse_color(color))
+    return red, green, blue, 255
 
 
 def _by_label(value: Any) -> list[tuple[int, dict[str, Any]]]:

@@ -141,13 +141,23 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
     if values.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
         raise UnsupportedError(f"expected label values that are integers; found {values.dtype}")
     found, places = np.unique(values, return_inverse=True)
-    colors = _made_colors(found)
+    colors = made_label_colors(found)
     if display.colors:
         known = (display.colors.get(int(value), _NO_COLOR) for value in found)
         colors = np.array(list(known), np.uint8).reshape(-1, 4)
     if 0 not in display.colors:
         colors[found == 0] = 0
     return colors[places.reshape(values.shape)]
+
+
+def label_outlines(values: NDArray[Any]) -> NDArray[Any]:
+    """Return label values (y, x) with 0 for each pixel whose neighbours above, below, left and right are like it."""
+    is_inside = np.ones(values.shape, bool)
+    for along, inside in ((values, is_inside), (values.T, is_inside.T)):
+        is_same = along[1:] == along[:-1]
+        inside[1:] &= is_same
+        inside[:-1] &= is_same
+    return np.where(is_inside, values.dtype.type(0), values)
 
 
 def on_black(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -178,7 +188,7 @@ def choose_windows(channels: Sequence[ShownChannel], pictures: Sequence[Sequence
     return windows
 
 
-def _made_colors(values: NDArray[Any]) -> NDArray[np.uint8]:
+def made_label_colors(values: NDArray[Any]) -> NDArray[np.uint8]:
     """Return an opaque, bright colour for each label value; small values have clearly different colours."""
     turns = (values.astype(np.float64) % (1 << 24)) * _GOLDEN
     waves = np.cos(2 * np.pi * (turns[:, None] + np.array([0.0, 1 / 3, 2 / 3])))

@@ -2,6 +2,8 @@
 
 ``new_image``, ``array_image``, ``coordinates``
     The description of new images with their levels and channels, alone, as a series or a plate; arrays as images.
+``label_image``
+    Masks as label images with the axes and levels of an image.
 ``downsampling``
     Blocks of pixels reduced to half their sides.
 ``pyramid``

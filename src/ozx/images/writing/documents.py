@@ -63,8 +63,8 @@ def describe_image(image: NewImage, windows: Mapping[int, Window], source: str |
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
-    given = len(image.sources)
-    if not is_made:
+    given = sum(not level.is_sampled for level in image.levels[: len(image.sources)])
+    if not is_made and given == len(image.sources):
         return {"type": "unknown", "metadata": {"description": f"The {given} levels come from the source."}}
     return describe_downscaling(image.pyramid.method, given)
 
@@ -139,7 +139,6 @@ class HierarchyDocuments:
         self.images = {path: _plan(image) for path, image in all_images(hierarchy).items()}
         #: The computed contrast of channels without a given contrast, by image path and channel number.
         self.windows: dict[str, dict[int, Window]] = {path: {} for path in self.images}
-        self._labels = self.images.keys() - hierarchy.images.keys()
         for path, image in hierarchy.images.items():
             if image.labels:
                 self._groups[join_path(path, LABELS)] = {"labels": list(image.labels)}
@@ -174,7 +173,7 @@ class HierarchyDocuments:
     def describe(self, path: str, image: NewImage, windows: Mapping[int, Window] | None) -> Document:
         """Return the ``zarr.json`` of an image; without `windows`, a draft."""
         # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
-        source = "../../" if path in self._labels else None
+        source = "../../" if path.split("/")[-2:-1] == [LABELS] else None
         ome = describe_image(image, self.longest_windows(path) if windows is None else windows, source)
         return convert_group(group_document(ome), self._version, path).document
 

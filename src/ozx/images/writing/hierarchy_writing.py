@@ -66,8 +66,23 @@ def write_hierarchy(
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
     """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written."""
-    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
     allocate = BUFFERS.take if executor is None else None  # another process cannot return a buffer
+    plan = plan_hierarchy(hierarchy, layout, allocate, progress=progress, on_damage=on_damage)
+    plan.late = late
+    with block_workers(executor, ahead) as workers:
+        return write_archive(plan, descriptor, workers, progress)
+
+
+def plan_hierarchy(
+    hierarchy: NewHierarchy,
+    layout: LayoutChoice | None = None,
+    allocate: Allocate | None = None,
+    *,
+    progress: Progress = NO_PROGRESS,
+    on_damage: Callable[[tuple[str, ...]], object] | None = None,
+) -> Plan:
+    """Return the plan of a new hierarchy, whose pixels are read when its data is; then its metadata is complete."""
+    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
     all_made = [made for path in nodes.images for made in _iter_made(nodes, path, allocate)]
 
     def data(workers: Workers) -> Iterator[Entry]:
@@ -80,9 +95,7 @@ def write_hierarchy(
     lengths = {document_key(path): len(dump_document(draft)) for path, draft in drafts.items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
-    plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms, late=late)
-    with block_workers(executor, ahead) as workers:
-        return write_archive(plan, descriptor, workers, progress)
+    return Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms)
 
 
 @dataclass(eq=False)

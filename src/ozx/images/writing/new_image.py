@@ -30,6 +30,8 @@ class PyramidChoice:
     # Names of the axes to halve from each level to the next; empty for a single level. None lets ozx choose: y and x,
     # and also z if the voxel is nearly a cube.
     axes: tuple[str, ...] | None = None
+    # Numbers of the axes to halve for each lower level, for a label image whose levels match those of an image.
+    steps: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
@@ -54,11 +56,16 @@ class PyramidLevel:
     scale: tuple[float, ...]
     translation: tuple[float, ...]
     halved: tuple[int, ...] = ()  # numbers of the axes halved from the level before
+    is_sampled: bool = False  # whether its pixels are those of the full resolution, with steps between them
 
 
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
     """Return the levels of an image, full resolution first, until all halved axes have at most `COARSEST` pixels."""
     levels = [first]
+    if choice.steps is not None:
+        for halved in choice.steps:
+            levels.append(_next_level(levels[-1], halved, choice.method))
+        return tuple(levels)
     asked = None if choice.axes is None else _numbers(choice.axes, axes)
     while True:
         last = levels[-1]

@@ -16,7 +16,7 @@ function makeViewer() {
     },
     planes: [0, 9],
     channels: [channel(), channel({ active: false }), channel({ window: null })],
-    labels: [{ visible: true, opacity: 0.5 }],
+    labels: [{ visible: true, opacity: 0.5, layer: { outlines: false } }],
     moveTo(view) { this.view = view; },
     changed() {},
   };
@@ -25,6 +25,16 @@ function makeViewer() {
 test("a view as a fragment", () => {
   assert.equal(describeView(makeViewer()),
     "image=A/1/0&at=10.5,20,0.3333333&plane.t=1&plane.z=10&channel.1=1,FF0000,1,9.5,1&labels.1=1,0.5");
+});
+
+test("outlines of labels are in the fragment, and come back", () => {
+  const [viewer, other] = [makeViewer(), makeViewer()];
+  viewer.labels[0].layer.outlines = true;
+  assert.match(describeView(viewer), /labels\.1=1,0\.5,outlines$/);
+  restoreView(other, parseView(`#${describeView(viewer)}`));
+  assert.equal(other.labels[0].layer.outlines, true);
+  restoreView(other, parseView(`#${describeView(makeViewer())}`));
+  assert.equal(other.labels[0].layer.outlines, false);
 });
 
 test("a hidden channel is told of if a person has changed it", () => {

@@ -70,6 +70,16 @@ test("what is missing is drawn from a lower resolution, below what is there", ()
   assert.deepEqual(layer.drawn(shot, 0, [0, 0], there).map(({ texture }) => texture), Array(4).fill("sharp"));
 });
 
+test("outlines of labels are other tiles than their areas", () => {
+  const shot = { view: { x: 512, y: 512, zoom: 1 }, screen: { width: 1024, height: 1024 }, aspect: 1 };
+  const layer = new Layer({ path: "l" }, told, 512);
+  const areas = layer.wanted(shot, 0, [0, 0]);
+  layer.outlines = true;
+  const outlines = layer.wanted(shot, 0, [0, 0]);
+  assert.equal(new Set([...areas, ...outlines].map(({ key }) => key)).size, areas.length + outlines.length);
+  assert.ok(outlines.every((tile) => tile.outlines));
+});
+
 test("labels follow the planes of their image, as far as they have them", () => {
   const labels = new Layer({ path: "l" }, { ...told, sliders: [{ name: "z", length: 5 }] }, 512);
   assert.deepEqual(labels.planesLike(told.sliders, [3, 9]), [4]);

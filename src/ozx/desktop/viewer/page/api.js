@@ -61,6 +61,7 @@ export function askGrowth() {
 export async function askTile(source, tile, samples, signal) {
   const { level, row, column, channel, planes } = tile;
   const query = { ...place(source), level, row, column, channel, planes: planes.join(",") };
+  if (tile.outlines) query.outlines = 1;
   // The browser does not cache pixels on the disk: reading the file is faster.
   return new ARRAYS[samples](await ask("tile", query, { form: "arrayBuffer", signal, cache: "no-store" }));
 }

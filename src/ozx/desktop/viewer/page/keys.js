@@ -14,6 +14,11 @@ export function followKeys(viewer, navigation, { onChange, onPlay }) {
     for (const label of viewer.labels) label.visible = !isAnyShown;
     viewer.changed();
   };
+  const switchOutlines = () => {
+    const isAnyOutlined = viewer.labels.some(({ layer }) => layer.outlines);
+    for (const { layer } of viewer.labels) layer.outlines = !isAnyOutlined;
+    viewer.changed();
+  };
   const actions = {
     ArrowUp: () => plane(["z"], 1),
     ArrowDown: () => plane(["z"], -1),
@@ -25,6 +30,7 @@ export function followKeys(viewer, navigation, { onChange, onPlay }) {
     0: () => viewer.fit(),
     a: () => viewer.adjust(viewer.channels.filter(({ active }) => active)),
     l: switchLabels,
+    o: switchOutlines,
     " ": onPlay,
     Escape: () => navigation.plate && navigation.well && navigation.showPlate(),
   };

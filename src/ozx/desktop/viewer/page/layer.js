@@ -12,7 +12,7 @@ export class Layer {
    * @param like  the picture under this one, of the same area
    */
   constructor(source, told, tile, like = told) {
-    Object.assign(this, { source, told, tile });
+    Object.assign(this, { source, told, tile, outlines: false }); // of labels: only their edges
     const [down, right] = [like.height / told.height, like.width / told.width];
     this.levels = told.levels.map((level) => ({ ...level, factor: [level.factor[0] * down, level.factor[1] * right] }));
     this.name = `${source.plate ? "plate" : "image"}:${source.path}`;
@@ -54,11 +54,12 @@ export class Layer {
 
   #tiles(level, shot, channel, planes) {
     const part = visiblePart(shot.view, shot.screen, shot.aspect);
-    const prefix = `${this.name}|${planes.join(",")}|${channel}|${level}`;
+    const prefix = `${this.name}${this.outlines ? "~" : ""}|${planes.join(",")}|${channel}|${level}`;
     return visibleTiles(this.levels[level], this.tile, part).map(({ row, column, rect }) => ({
       key: `${prefix}|${row}|${column}`,
       bytes: rect.rows * rect.columns * BYTES[this.told.samples],
       layer: this,
+      outlines: this.outlines,
       level,
       row,
       column,

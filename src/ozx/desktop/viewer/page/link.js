@@ -16,7 +16,8 @@ export function describeView(viewer) {
     ...channels.flatMap(({ active, color, window, gamma }, number) =>
       (window && (active || isChanged(channels[number], image.told.channels[number]))
         ? [[`channel.${number + 1}`, [Number(active), color, window.start, window.end, gamma].join()]] : [])),
-    ...labels.map(({ visible, opacity }, number) => [`labels.${number + 1}`, [Number(visible), opacity].join()]),
+    ...labels.map(({ visible, opacity, layer }, number) =>
+      [`labels.${number + 1}`, [Number(visible), opacity, ...(layer.outlines ? ["outlines"] : [])].join()]),
   ];
   return new URLSearchParams(terms).toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
 }
@@ -46,9 +47,10 @@ export function restoreView(viewer, terms) {
     if (isRight) Object.assign(channel, { active: active === "1", color, window: { start, end }, gamma });
   });
   viewer.labels.forEach((label, number) => {
-    const [visible, opacity] = (terms.get(`labels.${number + 1}`) ?? "").split(",");
+    const [visible, opacity, outlines] = (terms.get(`labels.${number + 1}`) ?? "").split(",");
     if (Number(opacity) >= 0 && Number(opacity) <= 1) {
       Object.assign(label, { visible: visible === "1", opacity: Number(opacity) });
+      label.layer.outlines = outlines === "outlines";
     }
   });
   const [x, y, zoom] = (terms.get("at") ?? "").split(",").map(Number);

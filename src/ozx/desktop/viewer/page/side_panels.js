@@ -61,7 +61,7 @@ export class PlanePanel {
   }
 }
 
-/** The choice of label images over the picture, and their opacity. */
+/** The choice of label images over the picture, as areas or outlines, and their opacity. */
 export class LabelPanel {
   constructor(section, viewer) {
     Object.assign(this, { section, viewer });
@@ -79,8 +79,14 @@ export class LabelPanel {
       const opacity = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": `opacity of ${label.name}`,
         oninput: () => change({ opacity: opacity.valueAsNumber }) });
       const name = make("label", { className: "name", title: label.name }, shown, ` ${label.name || "labels"}`);
-      const element = make("div", { className: "label" }, make("div", { className: "row" }, name), opacity);
+      const outlined = make("input", { type: "checkbox", onchange: () => {
+        label.layer.outlines = outlined.checked;
+        viewer.changed();
+      } });
+      const outlines = make("label", { title: "draw the edges only" }, outlined, " outlines");
+      const element = make("div", { className: "label" }, make("div", { className: "row" }, name, outlines), opacity);
       const update = () => {
+        outlined.checked = label.layer.outlines;
         shown.checked = label.visible;
         opacity.value = label.opacity;
       };

@@ -78,7 +78,8 @@ export class Viewer {
       }
       const name = told.labels[index].replace(/^labels\//, "");
       const layer = new Layer({ ...source, path: join(told.labels[index]) }, part.value, this.tile, told);
-      const { visible, opacity } = labels.find((label) => label.name === name) ?? {};
+      const { visible, opacity, layer: before } = labels.find((label) => label.name === name) ?? {};
+      layer.outlines = before?.outlines ?? false;
       this.labels.push(this.#label(layer, name, opacity ?? 0.5, visible));
     });
     this.fit();

@@ -1,0 +1,281 @@
+"""A mask as a new label image: with the axes and levels of its image, read in blocks, and with a colour per value."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.names.decoding import name_fault
+from ozx.errors import UsageError
+from ozx.hierarchy.images import level_factor
+from ozx.hierarchy.json.reading import check_text
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.ome.colors import LabelDisplay, Rgba
+from ozx.images.image import Image
+from ozx.images.pictures.render import made_label_colors
+from ozx.images.pixel_source import PixelSource, Region
+from ozx.images.writing.downsampling import halved_shape
+from ozx.images.writing.new_image import LABEL_KINDS, NewImage, PyramidChoice, PyramidLevel
+from ozx.store.level import Level
+
+Lengths = tuple[int, ...]
+#: For each axis of a label image the dimension of the mask, or None if the mask lacks it.
+Dimensions = Sequence[int | None]
+
+# Full-resolution pixels read at once for a coarser level.
+_MOST_PIXELS = 1 << 22
+# Colours of more values would make metadata that programs read slowly.
+_MOST_VALUES = 10_000
+
+
+def check_label_name(name: object) -> None:
+    """Raise an error if `name` cannot name a label image."""
+    # Zarr core 3.1, "Node names"; a slash would put the label image below another one.
+    is_node = (
+        isinstance(name, str)
+        and check_text(name, "the name of a label image")
+        and "/" not in name
+        and name.strip(".")
+        and not name.startswith("__")
+    )
+    if not is_node or name == METADATA or name_fault(f"labels/{name}"):
+        raise UsageError(
+            f"expected the name of a label image; got {name!r:.200}",
+            hint="A name has no slash or backslash, does not begin with '__', and is not zarr.json or only dots.",
+        )
+
+
+def check_is_integer(dtype: np.dtype[Any]) -> None:
+    """Raise an error if pixels of this type are no labels."""
+    # OME-Zarr 0.5, "labels": "The pixels of the label images MUST be integer data types".
+    if dtype.kind not in LABEL_KINDS:
+        hint = 'Convert them, for example with array.astype("uint32").'
+        raise UsageError(f"expected labels that are integers; found {dtype}", hint=hint)
+
+
+class LabelValues:
+    """The values other than 0 that were read from a mask; None if there are too many to give each a colour."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: set[int] | None = set()
+
+    def see(self, block: NDArray[Any]) -> None:
+        """Add the values of a block."""
+        if self._found is None or not block.size:
+            return
+        flat = block.reshape(-1)
+        # Only the first pixel of each run of equal pixels is sorted.
+        starts = np.concatenate((flat[:1], flat[1:][flat[1:] != flat[:-1]]))
+        new = np.unique(starts).tolist()
+        with self._lock:
+            if self._found is not None:
+                self._found.update(new)
+                self._found = self._found if len(self._found) <= _MOST_VALUES else None
+
+    def sorted(self) -> list[int] | None:
+        """Return the values in ascending order."""
+        return None if self._found is None else sorted(int(value) for value in self._found if value)
+
+
+class MaskPixels:
+    """The pixels of a mask with the axes of a label image; of a coarser level, every `factors`-th pixel.
+
+    The first pixel stands for those that it replaces, as in `downsampling.halve` with the method ``nearest``.
+    """
+
+    def __init__(
+        self,
+        source: PixelSource,
+        axes: tuple[str, ...],
+        shape: Lengths,
+        dimensions: Dimensions,
+        *,
+        factors: Sequence[float] = (),
+        values: LabelValues | None = None,
+    ) -> None:
+        self._source, self._dimensions, self._values = source, dimensions, values
+        self._factors = factors or (1,) * len(axes)
+        self.axes, self.shape, self.dtype = axes, shape, source.dtype
+        known = source.read_alignment
+        self.read_alignment = tuple(1 if found is None or factors else known[found] for found in dimensions)
+
+    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Read a block, into `out` if it is given."""
+        if out is None:
+            out = np.empty([part.stop - part.start for part in region], self.dtype)
+        places = [self._places(*axis) for axis in zip(region, self._factors, self._dimensions, strict=True)]
+        spans = [int(place[-1] - place[0]) + 1 for place in places]
+        if self._is_sampled and np.prod(spans, dtype=object) > _MOST_PIXELS:
+            longest = max(
+                (axis for axis in range(len(spans)) if out.shape[axis] > 1), key=spans.__getitem__, default=None
+            )
+            if longest is not None:
+                self._read_halves(region, out, longest)
+                return out
+        block = self._block([slice(int(place[0]), int(place[-1]) + 1) for place in places])
+        out[...] = block[np.ix_(*(place - place[0] for place in places))] if self._is_sampled else block
+        if self._values is not None:
+            self._values.see(out)
+        return out
+
+    def damage_in(self, region: Region) -> tuple[str, ...]:
+        """Return nothing: a damaged mask is an error."""
+        del region
+        return ()
+
+    @property
+    def _is_sampled(self) -> bool:
+        return any(factor != 1 for factor in self._factors)
+
+    def _places(self, part: slice, factor: float, dimension: int | None) -> NDArray[np.int64]:
+        """Return the indexes in the mask along one axis."""
+        length = 1 if dimension is None else self._source.shape[dimension]
+        return np.minimum((np.arange(part.start, part.stop) * factor).astype(np.int64), length - 1)
+
+    def _read_halves(self, region: Region, out: NDArray[Any], axis: int) -> None:
+        """Read a large block in two halves along `axis`."""
+        part, middle = region[axis], out.shape[axis] // 2
+        for inside in (slice(0, middle), slice(middle, out.shape[axis])):
+            half = slice(part.start + inside.start, part.start + inside.stop)
+            self.read((*region[:axis], half, *region[axis + 1 :]), out[(slice(None),) * axis + (inside,)])
+
+    def _block(self, spans: Sequence[slice]) -> NDArray[Any]:
+        """Return a block of the mask with the axes of the label image; dropped axes have the length 1."""
+        wanted = [slice(0, 1)] * len(self._source.shape)
+        for dimension, span in zip(self._dimensions, spans, strict=True):
+            if dimension is not None:
+                wanted[dimension] = span
+        kept = [dimension for dimension in self._dimensions if dimension is not None]
+        order = [*kept, *(other for other in range(len(wanted)) if other not in kept)]
+        block = self._source.read(tuple(wanted)).transpose(order)
+        return block.reshape([span.stop - span.start for span in spans])
+
+
+def new_label_image(
+    name: str, view: Image, mask: PixelSource, axes: Sequence[str]
+) -> tuple[NewImage, LabelValues, list[str]]:
+    """Return a mask as a label image of `view`, without colours; its values, complete once it is read; and notes.
+
+    `axes` are the names of the mask's dimensions.
+    """
+    check_is_integer(mask.dtype)
+    kept = [number for number in range(len(view.axes)) if number != view.channel_axis]
+    lengths = tuple(view.levels[0].shape[number] for number in kept)
+    names = tuple(str(view.axes[number].name or number) for number in kept)
+    dimensions = _match(axes, mask.shape, names, lengths)
+    found = tuple(1 if dimension is None else mask.shape[dimension] for dimension in dimensions)
+    notes = [
+        f"the mask has no {axis}: it applies to all {length:,} positions along {axis}"
+        for axis, length, own in zip(names, lengths, found, strict=True)
+        if own < length
+    ]
+    values = LabelValues()
+    full = PyramidLevel(
+        found,
+        tuple(_placed(view.levels[0].scale, kept, 1.0)),
+        tuple(_placed(view.levels[0].translation, kept, 0.0)),
+    )
+    factors = [_factors(view.levels[0], level, kept, found) for level in view.levels]
+    shapes = [
+        tuple(level.shape[number] if own > 1 else 1 for number, own in zip(kept, found, strict=True))
+        for level in view.levels
+    ]
+    steps = _halvings(shapes, factors)
+    sources: list[PixelSource] = [MaskPixels(mask, names, found, dimensions, values=values)]
+    levels = [full]
+    if steps is None:  # the levels of other programs: each is sampled from the full resolution
+        for shape, by in zip(shapes[1:], factors[1:], strict=True):
+            scale = tuple(size * factor for size, factor in zip(full.scale, by, strict=True))
+            sources.append(MaskPixels(mask, names, shape, dimensions, factors=by))
+            levels.append(PyramidLevel(shape, scale, full.translation, is_sampled=True))
+    image = NewImage(
+        name,
+        tuple(replace(view.axes[number], name=axis) for number, axis in zip(kept, names, strict=True)),
+        tuple(sources),
+        tuple(levels),
+        label=LabelDisplay({}, {}),
+        pyramid=PyramidChoice("nearest", steps=steps or ()),
+    )
+    return image.with_integers(), values, notes
+
+
+def color_labels(image: NewImage, values: LabelValues, colors: Rgba | Mapping[int, Rgba] | None) -> list[str]:
+    """Give a label image that was read its colours: the given ones, or one unlike its neighbours' for each value."""
+    display, found = image.label, values.sorted()
+    if display is None:
+        return []
+    if isinstance(colors, Mapping):
+        display.colors.update(colors)
+    elif found is None:
+        return [f"the mask has more than {_MOST_VALUES:,} values: no colours are written, each program chooses its own"]
+    elif colors is not None:
+        display.colors.update(dict.fromkeys(found, colors))
+    else:
+        made = made_label_colors(np.array(found, np.float64)).tolist()
+        display.colors.update(zip(found, map(tuple, made), strict=True))
+    if not display.colors:  # OME-Zarr 0.5, "image-label": it SHOULD have colors; 0 is transparent
+        display.colors[0] = (0, 0, 0, 0)
+    return []
+
+
+def _match(axes: Sequence[str], shape: Lengths, names: Sequence[str], lengths: Lengths) -> list[int | None]:
+    """Return the mask's dimension for each axis of the label image: by name, else by position; check the lengths."""
+    by_name = {axis.lower(): number for number, axis in enumerate(axes)}
+    found = [by_name.get(name.lower()) for name in names]
+    if any(length > 1 and number not in found for number, length in enumerate(shape)):
+        long = [number for number, length in enumerate(shape) if length > 1]
+        given = list(range(len(shape))) if len(shape) <= len(names) else long
+        found = [*[None] * (len(names) - len(given)), *given[-len(names) :]]
+    fits = all(
+        (1 if number is None else shape[number]) in ((length,) if axis >= len(names) - 2 else (1, length))
+        for axis, (number, length) in enumerate(zip(found, lengths, strict=True))
+    )
+    # OME-Zarr 0.5, "Images": "Each dimension of the label should be either the same as the corresponding dimension of
+    # the image, or `1` if that dimension of the label is irrelevant."
+    if not fits or any(length > 1 and number not in found for number, length in enumerate(shape)):
+        wanted = ", ".join(f"{name}={length:,}" for name, length in zip(names, lengths, strict=True))
+        mine = ", ".join(f"{name}={length:,}" for name, length in zip(axes, shape, strict=True))
+        raise UsageError(
+            f"the mask has another size ({mine}) than the image ({wanted})",
+            hint="A mask has the full size of its image, without channels; t and z may be missing or have the length "
+            "1. Name the mask's dimensions if they were taken for others, as in axes=tyx.",
+        )
+    return found
+
+
+def _placed(numbers: tuple[float, ...] | None, kept: Sequence[int], default: float) -> list[float]:
+    return [default if numbers is None else numbers[number] for number in kept]
+
+
+def _factors(full: Level, level: Level, kept: Sequence[int], found: Lengths) -> Lengths | tuple[float, ...]:
+    """Return by which factor a level is smaller along each axis of the label image, from its scale or its lengths."""
+    factors: list[float] = []
+    for number, own in zip(kept, found, strict=True):
+        whole, length = full.shape[number], level.shape[number]
+        factor = level_factor(whole, length)
+        if full.scale is not None and level.scale is not None and full.scale[number]:
+            ratio = level.scale[number] / full.scale[number]
+            near = round(ratio)
+            if near >= 1 and abs(ratio - near) < near / 1000 and (length - 1) * near < whole:
+                factor = near
+        factors.append(factor if own > 1 else 1)
+    return tuple(factors)
+
+
+def _halvings(shapes: Sequence[Lengths], factors: Sequence[tuple[float, ...]]) -> tuple[tuple[int, ...], ...] | None:
+    """Return the axes that are halved for each lower level; None if a level is not the half of the one before."""
+    steps = []
+    for number in range(1, len(shapes)):
+        above, here = factors[number - 1], factors[number]
+        halved = tuple(axis for axis in range(len(here)) if here[axis] == 2 * above[axis])
+        is_half = all(by == above[axis] for axis, by in enumerate(here) if axis not in halved)
+        if not is_half or shapes[number] != halved_shape(shapes[number - 1], halved):
+            return None
+        steps.append(halved)
+    return tuple(steps)

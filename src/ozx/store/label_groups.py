@@ -1,0 +1,180 @@
+"""Add label images to an image in an archive or a directory, and remove them; the image itself is not read.
+
+An archive is written anew, see `ozx.store.changed_archive`. In a directory, a label image appears when it is complete;
+then the list of label images names it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+
+from ozx.archive.byte_source import FileSource
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.temporary import create_directory
+from ozx.atomic.windows import joined, rename
+from ozx.errors import resource_errors
+from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.sinks.directory import check_keys, folders_of, make_folders, write_entries
+from ozx.flow.sinks.output import Output
+from ozx.flow.sources.location import Place
+from ozx.hierarchy.images import LABELS
+from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.reading import Document, as_list, copy_json, dump_document, parse_document
+from ozx.hierarchy.keys import METADATA, is_metadata_key, paths_above
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, without_copies
+from ozx.progress import NO_PROGRESS
+from ozx.store.changed_archive import ChangedArchive
+
+#: A change of the names in a list of label images.
+_Change = Callable[[list[str]], list[str]]
+
+
+@resource_errors()
+def add_label(
+    place: Place, name: str, entries: Sequence[Entry], *, version: str, replace: bool = False, sync: bool = True
+) -> list[str]:
+    """Add a label image to the image at `place`; return what was removed beside the file, as `replacing_file` does.
+
+    The keys of `entries` are relative to the label image. `version` is the OME-Zarr version of a new list of label
+    images; `replace` allows replacing a label image.
+    """
+
+    def listed(names: list[str]) -> list[str]:
+        return names if name in names else [*names, name]
+
+    group = join_path(place.node, LABELS)
+    if os.path.isdir(place.path):
+        changed = _changed(_file_reader(place.path), group, listed, version)
+        _add_to_directory(place, name, entries, changed, replace=replace, sync=sync)
+        return []
+    with closing(FileSource(place.path)) as source:
+        archive = ChangedArchive(source)
+        archive.drop_below(f"{group}/{name}/")
+        archive.documents |= _changed(archive.documents.get, group, listed, version)
+        moved = [_renamed(entry, f"{group}/{name}/{entry.key}") for entry in entries]
+        documents = {entry.key: b"".join(entry.iter_blocks()) for entry in moved if is_metadata_key(entry.key)}
+        archive.documents |= documents
+        return archive.write((entry for entry in moved if entry.key not in documents), sync=sync)
+
+
+@resource_errors()
+def remove_label(place: Place, name: str, *, sync: bool = True) -> list[str]:
+    """Remove a label image of the image at `place`; with the last one, the group of label images goes, too.
+
+    Return what was removed beside the file, as `replacing_file` does.
+    """
+
+    def others(names: list[str]) -> list[str]:
+        return [other for other in names if other != name]
+
+    group = join_path(place.node, LABELS)
+    if os.path.isdir(place.path):
+        _remove_from_directory(place, name, _changed(_file_reader(place.path), group, others), sync=sync)
+        return []
+    with closing(FileSource(place.path)) as source:
+        archive = ChangedArchive(source)
+        archive.drop_below(f"{group}/{name}/")
+        changed = _changed(archive.documents.get, group, others)
+        archive.drop_below(join_path(group, METADATA))
+        if not archive.has_below(f"{group}/"):
+            del changed[join_path(group, METADATA)]
+        archive.documents |= changed
+        return archive.write((), sync=sync)
+
+
+# The changed documents: the list of label images, and groups whose copies of metadata would no longer be right.
+
+
+def _changed(
+    read: Callable[[str], bytes | None], group: str, change: _Change, version: str | None = None
+) -> dict[str, bytes]:
+    """Return the changed documents, by key, of the groups above the label images, the list of them first."""
+    changed = {}
+    for path in (group, *paths_above(group)):
+        key = join_path(path, METADATA)
+        stored = read(key)
+        old = _new_group(version) if stored is None else parse_document(stored, key)
+        new = without_copies(old)
+        if path == group:
+            new = copy_json(new)
+            ome = new.setdefault("attributes", {}).setdefault("ome", {"version": version})
+            ome["labels"] = change([name for name in as_list(ome.get("labels")) if isinstance(name, str)])
+        elif CONSOLIDATED not in old:
+            continue
+        changed[key] = dump_document(new) if stored is None else JsonStyles().dump_like(new, old, stored)
+    return changed
+
+
+def _new_group(version: str | None) -> Document:
+    return {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": version}}}
+
+
+# Directories.
+
+
+def _file_reader(root: str) -> Callable[[str], bytes | None]:
+    def read(key: str) -> bytes | None:
+        try:
+            with open(joined(root, key), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    return read
+
+
+def _add_to_directory(
+    place: Place, name: str, entries: Sequence[Entry], changed: Mapping[str, bytes], *, replace: bool, sync: bool
+) -> None:
+    group = join_path(place.node, LABELS)
+    folder = joined(place.path, group)
+    if os.path.isdir(folder):
+        with replacing_directory(os.path.join(folder, name), force=replace, sync=sync) as new:
+            _fill(new.path, entries)
+    else:
+        listed = Entry(METADATA, (BytesPart(changed[join_path(group, METADATA)]),))
+        with replacing_directory(folder, sync=sync) as new:
+            _fill(new.path, [listed, *(_renamed(entry, f"{name}/{entry.key}") for entry in entries)])
+    _write_documents(place.path, changed, sync=sync)
+
+
+def _fill(target: str, entries: Sequence[Entry]) -> None:
+    keys = [entry.key for entry in entries]
+    folders = folders_of(keys)
+    check_keys(keys, folders, target)
+    make_folders(target, folders)
+    write_entries(target, entries, NO_PROGRESS)
+
+
+def _write_documents(root: str, changed: Mapping[str, bytes], *, sync: bool) -> None:
+    for key, document in changed.items():
+        Output(Place(joined(root, key)), force=True, sync=sync).write_small(document)
+
+
+def _remove_from_directory(place: Place, name: str, changed: Mapping[str, bytes], *, sync: bool) -> None:
+    """Remove the name from the list, then the label image, each in one step."""
+    folder = joined(place.path, join_path(place.node, LABELS))
+    _write_documents(place.path, changed, sync=sync)
+    is_last = set(os.listdir(folder)) <= {METADATA, name}
+    _remove_folder(folder if is_last else os.path.join(folder, name))
+
+
+def _remove_folder(path: str) -> None:
+    """Move a folder to a temporary name, which the next run removes after a kill, then remove it."""
+    if not os.path.isdir(path):
+        return
+    temporary, lock = create_directory(path)
+    try:
+        rename(path, os.path.join(temporary, os.path.basename(path)))
+        shutil.rmtree(temporary)
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _renamed(entry: Entry, key: str) -> Entry:
+    return Entry(key, entry.parts)
