@@ -304,16 +304,16 @@ def test_the_dataset_that_xarray_opens_gives_the_same_image(out):
 
 def test_former_names_of_arguments_work_with_a_warning(out):
     with pytest.warns(ozx.OzxWarning) as caught:
-        write_image(out, PIXELS, axes="cyx", pixel_size=0.5, channel_names=["DAPI", "GFP"])
+        write_image(out, PIXELS, axes="cyx", scale=0.5, channels=["DAPI", "GFP"])
     assert sorted(str(warning.message) for warning in caught) == [
         "channels is now called channel_names", "scale is now called pixel_size",
     ]  # fmt: skip
     assert {warning.filename for warning in caught} == {__file__}
     assert ozx.inspect(out).images[0].levels[0].scale == (1, 0.5, 0.5)
     with pytest.warns(ozx.OzxWarning, match="scale is now called pixel_size"):
-        ozx.Camera(pixel_size=0.5)
+        ozx.Camera(scale=0.5)
     with pytest.raises(UsageError, match="scale is the former name of pixel_size; got both"):
-        write_image(out, PIXELS, pixel_size=1, pixel_size=1, force=True)
+        write_image(out, PIXELS, scale=1, pixel_size=1, force=True)
 
 
 def test_arguments_in_the_wrong_place_are_named(out):
