@@ -21,11 +21,7 @@ from ozx.archive.remote import source as remote_source
 is_random = bool(os.environ.get("OZX_RANDOM"))
 number = 1000 if is_random else 25
 settings.register_profile(
-    "ozx",
-    deadline=None,
-    derandomize=not is_random,
-    max_examples=number,
-    suppress_health_check=[HealthCheck.too_slow],
+    "ozx", deadline=None, derandomize=not is_random, max_examples=number, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ozx")
 

@@ -40,10 +40,7 @@ DEFLATED = [
     ),
 ]
 WIDE = {"compressed": SENTINEL, "uncompressed": SENTINEL}
-ZIP64 = [
-    Member(b"a", b"v", central=WIDE | {"offset": SENTINEL}, local=WIDE),
-    Member(b"b", b"w", local=WIDE),
-]
+ZIP64 = [Member(b"a", b"v", central=WIDE | {"offset": SENTINEL}, local=WIDE), Member(b"b", b"w", local=WIDE)]
 ZIP64[0].local_extra = ZIP64[1].local_extra = zip64_extra(1, 1)
 ZIP64[0].central_extra = zip64_extra(1, 1, 0)
 

@@ -11,11 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ozx.archive import positional_reading
-from ozx.archive.positional_reading import (
-    PositionalFile,
-    open_for_reading,
-    vector_reader,
-)
+from ozx.archive.positional_reading import PositionalFile, open_for_reading, vector_reader
 from ozx.errors import FormatError
 
 DATA = random.Random(0).randbytes(100_000)

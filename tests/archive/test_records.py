@@ -3,10 +3,7 @@
 import pytest
 from zip_forge import Member
 
-from ozx.archive.records import (
-    CentralHeader,
-    LocalHeader,
-)
+from ozx.archive.records import CentralHeader, LocalHeader
 from ozx.errors import FormatError
 
 MEMBER = Member(

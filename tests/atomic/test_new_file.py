@@ -216,10 +216,7 @@ def test_what_replaced_the_new_file_before_it_is_taken_back_stays(tmp_path):
         os.replace(tmp_path / "b", tmp_path / "a")
         raise UsageError("expected another file")
 
-    with (
-        pytest.raises(UsageError),
-        replacing_file(str(tmp_path / "a"), force=True, check_old=check_old) as new,
-    ):
+    with pytest.raises(UsageError), replacing_file(str(tmp_path / "a"), force=True, check_old=check_old) as new:
         os.write(new.descriptor, b"new")
     assert (tmp_path / "a").read_bytes() == b"newest"
     assert names(tmp_path) == ["a"]

@@ -15,16 +15,7 @@ import numpy as np
 import pytest
 import zarr
 from cases.archive_builder import array, group
-from drawn import (
-    Form,
-    Hierarchy,
-    bits,
-    forms,
-    hierarchies,
-    image_metadata,
-    old_hierarchies,
-    pixels_of,
-)
+from drawn import Form, Hierarchy, bits, forms, hierarchies, image_metadata, old_hierarchies, pixels_of
 from faults import WRITING, Faults, InjectedError, injected
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings

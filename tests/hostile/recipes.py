@@ -421,12 +421,7 @@ RECIPES = [
     ),
     Recipe("deflated, inflates to more", lambda: lying_deflate(8), "zip/inflate", "rfc9/stored"),
     Recipe("deflated, inflates to less", lambda: lying_deflate(2000), "zip/inflate", "rfc9/stored"),
-    Recipe(
-        "deflated, goes on behind its end",
-        deflate_with_tail,
-        "zip/inflate",
-        "rfc9/stored",
-    ),
+    Recipe("deflated, goes on behind its end", deflate_with_tail, "zip/inflate", "rfc9/stored"),
     refused(
         "zip/local-header", "the two headers differ in size", lambda: valid().set("0/c/0", local={"uncompressed": 3})
     ),
@@ -456,10 +451,7 @@ RECIPES = [
     Recipe("a ZIP64 field of other sizes, not asked for", lambda: in_zip64_field(9, 9), "whole", "zip/zip64-field"),
     Recipe("a ZIP64 field of the same sizes, not asked for", lambda: in_zip64_field(4, 4), "whole", ""),
     Recipe(
-        "a ZIP64 field of another offset, not asked for",
-        lambda: in_zip64_field(4, 4, 0),
-        "whole",
-        "zip/zip64-field",
+        "a ZIP64 field of another offset, not asked for", lambda: in_zip64_field(4, 4, 0), "whole", "zip/zip64-field"
     ),
     Recipe(
         "a ZIP64 field of other sizes in the local header, not asked for",
@@ -651,12 +643,7 @@ RECIPES = [
         "Unicode path: beside an ASCII name",
         lambda: unicode_path("evil", of=b"plain", raw=b"plain"),
     ),
-    Recipe(
-        "Unicode path: the same ASCII name",
-        lambda: unicode_path("plain", of=b"plain", raw=b"plain"),
-        "whole",
-        "",
-    ),
+    Recipe("Unicode path: the same ASCII name", lambda: unicode_path("plain", of=b"plain", raw=b"plain"), "whole", ""),
     Recipe(
         "Unicode path: beside an ASCII name, in the local header only",
         lambda: in_local_header_only(unicode_path("evil", of=b"plain", raw=b"plain")),
@@ -687,10 +674,7 @@ RECIPES = [
         "rfc9/zip64",
     ),
     Recipe(
-        "a descriptor of a deflated entry",
-        lambda: valid().deflate("0/c/0").stream("0/c/0"),
-        "whole",
-        "rfc9/stored",
+        "a descriptor of a deflated entry", lambda: valid().deflate("0/c/0").stream("0/c/0"), "whole", "rfc9/stored"
     ),
     Recipe(
         "a descriptor that the directory alone announces",
@@ -725,10 +709,7 @@ RECIPES = [
         "zip/encrypted zip/local-header",
     ),
     Recipe(
-        "an encrypted directory",
-        lambda: valid().set("0/c/0", flags=0x2001),
-        "zip/encrypted",
-        "zip/encrypted zip/flags",
+        "an encrypted directory", lambda: valid().set("0/c/0", flags=0x2001), "zip/encrypted", "zip/encrypted zip/flags"
     ),
     Recipe(
         "AES by its method",

@@ -265,10 +265,7 @@ def test_ngff_zarr_writes_no_stores(package, tmp_path):
         "file://{path}|zip:0/|zarr3:",
         "file://{path}|zip:0/",
         {"driver": "zarr3", "kvstore": "file://{path}|zip:0/"},
-        {
-            "driver": "zarr3",
-            "kvstore": {"driver": "zip", "base": {"driver": "file", "path": "{path}"}, "path": "0/"},
-        },
+        {"driver": "zarr3", "kvstore": {"driver": "zip", "base": {"driver": "file", "path": "{path}"}, "path": "0/"}},
     ],
     ids=["url", "url that detects", "kvstore url", "kvstore json"],
 )

@@ -198,11 +198,7 @@ def attempt(call: Any, *arguments: Any) -> tuple[Any, str | None]:
 def bits(pixels: Any) -> Any:
     """Return what is compared: NaN is equal to itself, and -0.0 is not 0.0."""
     array = np.asarray(pixels)
-    return (
-        array.shape,
-        str(array.dtype),
-        array.tolist() if array.dtype.kind in "OT" else array.tobytes(),
-    )
+    return (array.shape, str(array.dtype), array.tolist() if array.dtype.kind in "OT" else array.tobytes())
 
 
 # What was done to the arrays in which zarr-python itself failed.

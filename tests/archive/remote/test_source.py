@@ -132,11 +132,7 @@ class TestServers:
 
     @pytest.mark.parametrize(
         ("status", "message"),
-        [
-            (404, "no such file; .* 404 Not Found"),
-            (403, "not allowed.*403"),
-            (401, "not allowed.*401"),
-        ],
+        [(404, "no such file; .* 404 Not Found"), (403, "not allowed.*403"), (401, "not allowed.*401")],
     )
     def test_refusals(self, status, message):
         with serving(b"") as server:

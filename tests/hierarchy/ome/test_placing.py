@@ -102,10 +102,7 @@ EXAMPLES = [
     (
         {
             "type": "sequence",
-            "transformations": [
-                {"type": "translation", "translation": [0.1, 0.9]},
-                {"type": "scale", "scale": [2, 3]},
-            ],
+            "transformations": [{"type": "translation", "translation": [0.1, 0.9]}, {"type": "scale", "scale": [2, 3]}],
         },
         [1, 2],
         [2.2, 8.7],

@@ -15,11 +15,7 @@ SIZES = {
     "y": PixelSize(0.1, "angstrom"),
     "x": PixelSize(3.0),
 }
-CHANNELS = (
-    ShownChannel('A & "B" <C>', "FF0000", emission=509.5),
-    ShownChannel(),
-    ShownChannel("µ", "00FF80"),
-)
+CHANNELS = (ShownChannel('A & "B" <C>', "FF0000", emission=509.5), ShownChannel(), ShownChannel("µ", "00FF80"))
 
 
 @pytest.mark.ci
