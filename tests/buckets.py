@@ -1,7 +1,5 @@
 """An S3 server, with a bucket for each test: that of moto (extra `ci`) if it is installed, otherwise our own."""
 
-from __future__ import annotations
-
 import importlib.util
 import uuid
 

@@ -1,7 +1,5 @@
 """Run functions in forked processes, for tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Run commands in this process, with the arguments of a user; get the schemas of their ``--json`` answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

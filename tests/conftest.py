@@ -1,7 +1,5 @@
 """Parts that all tests share: fixtures, settings, and the failure of skipped tests if OZX_NO_SKIPS is set."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """A progress that counts what it receives, for tests of operations and flows."""
 
-from __future__ import annotations
-
 
 class CountingProgress:
     """Progress that counts phases and bytes.

@@ -1,7 +1,5 @@
 """An executor whose worker has another working directory, and sees other files."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 from concurrent.futures import Executor, Future

@@ -1,7 +1,5 @@
 """Images for extraction, and a check that a part has the same pixels as its source, at the same positions."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

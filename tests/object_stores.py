@@ -4,8 +4,6 @@ The emulator of Azure is Azurite, a package of Node. The emulator of Google Clou
 package contains its binary.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Small archives for tests: by the writer under test, or by `zipfile` in forms that this writer never writes."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

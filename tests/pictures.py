@@ -1,7 +1,5 @@
 """Small OME-Zarr images for tests of pictures, in memory; the colour of a pixel shows from which values it comes."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from pathlib import Path
 

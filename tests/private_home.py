@@ -1,7 +1,5 @@
 """A home directory that no desktop uses, for what `ozx associate` and `ozx thumbnail --cache` write."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

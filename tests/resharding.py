@@ -1,7 +1,5 @@
 """Arrays written by zarr-python and resharded by ozx, for tests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

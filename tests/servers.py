@@ -1,7 +1,5 @@
 """Small HTTP servers on loopback, which record every request and make chosen faults."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import threading

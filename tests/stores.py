@@ -1,7 +1,5 @@
 """Stores for tests: access to values without an event loop, and the checks of every finished file."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import warnings

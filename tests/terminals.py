@@ -1,7 +1,5 @@
 """Run commands in a pseudo-terminal, and read its screen; pyte emulates the terminal."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Handlers of extensions: found by entry point or decorator, asked by validate, open and repack."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

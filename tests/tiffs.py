@@ -1,7 +1,5 @@
 """TIFF files of every kind, made in code, and real files in the folder that OZX_SAMPLES names."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Transcoding of arrays for tests, by keys and values; zarr-python and tensorstore check the result."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Zarr v2 for tests: arrays that zarr-python writes, ozx upgrades to v3, and other programs read."""
 
-from __future__ import annotations
-
 import json
 import warnings
 

@@ -1,7 +1,5 @@
 """Shared parts of the tests of remote reading: archives that are longer than the tail, and readers of them."""
 
-from __future__ import annotations
-
 import random
 from contextlib import contextmanager
 from datetime import timedelta

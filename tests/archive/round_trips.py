@@ -1,7 +1,5 @@
 """Counting of round trips: a server answers no request before all requests of the same round trip have arrived."""
 
-from __future__ import annotations
-
 import threading
 
 

@@ -1,7 +1,5 @@
 """Archives, correct or wrong, made by hand from the tables of APPNOTE, without code of ozx."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from dataclasses import dataclass, field

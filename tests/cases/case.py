@@ -1,7 +1,5 @@
 """A test case of a rule: a file or directory that breaks or obeys the rule, and the expected findings."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

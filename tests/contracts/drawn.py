@@ -1,7 +1,5 @@
 """Hierarchies and archives for the contract suites, drawn by hypothesis, and their pixels as zarr-python reads them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The kinds of places from which ozx reads and to which it writes, each with its server, for the contract suites."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

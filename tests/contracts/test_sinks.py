@@ -1,7 +1,5 @@
 """Sinks: any plan, from any kind of source to any kind of sink, keeps every bit, and gives the same bytes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

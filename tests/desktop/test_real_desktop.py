@@ -4,8 +4,6 @@ Each test has a home directory, a message bus and, where it needs one, a screen 
 writes down its arguments.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

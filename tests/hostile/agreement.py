@@ -1,7 +1,5 @@
 """Check whether all readers of ozx, and readers of other programs, agree about an archive."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os

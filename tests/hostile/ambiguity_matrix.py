@@ -5,8 +5,6 @@ directory, the local header, the data descriptor or the ZIP64 field of either he
 in each form that writers use.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 import zlib

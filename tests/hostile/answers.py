@@ -1,7 +1,5 @@
 """The answer of each entry point ("door") of ozx to an archive: ``whole``, ``part``, ``read``, or the broken rule."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable

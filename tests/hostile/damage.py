@@ -3,8 +3,6 @@
 The damage comes from a random generator: the same seed makes the same mutants. Everything happens in memory.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import struct

@@ -6,8 +6,6 @@ Each run takes a random command with relative paths. The workers' folder has oth
 Nothing but the named sources and outputs may change, and the log names what was done.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

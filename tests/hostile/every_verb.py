@@ -5,8 +5,6 @@ To run more by hand (each number is one mutation; the same seed makes the same m
     PYTHONPATH=src python tests/hostile/every_verb.py --documents 2000 --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """System calls that fail once: a test first counts the calls, then lets each of them fail."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

@@ -5,8 +5,6 @@ To run more by hand (each number is one mutation; the same seed makes the same m
     PYTHONPATH=src:tests python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -7,8 +7,6 @@ The answers are ids of rules, or
 - ``read``: the door answers, because it does not read the faulty part.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

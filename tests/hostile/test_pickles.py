@@ -1,7 +1,5 @@
 """Chunks that are programs: the codec `pickle` of numcodecs, which Zarr v2 can name, is refused by every command."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

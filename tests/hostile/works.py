@@ -1,7 +1,5 @@
 """All writing operations, on small files: what they read, what they write, and which other files may stay."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -6,8 +6,6 @@ argument `node`. ``test_ome_readers.py`` tests more features of each reader.
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import atexit
 import functools
 import json

@@ -5,8 +5,6 @@ whether the reader opened the file and found the right pixels or files. If not, 
 An answer that none of `REASONS` explains is an error, so that nothing on the page is unexplained.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform

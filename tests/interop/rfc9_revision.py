@@ -3,8 +3,6 @@
 The requirements have the numbers of the section "OME-Zarr zip files". The code reads the archive with `struct` only.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

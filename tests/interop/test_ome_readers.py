@@ -6,8 +6,6 @@ the page is out of date.
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import importlib.util

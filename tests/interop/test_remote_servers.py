@@ -3,8 +3,6 @@
 Both are started here on loopback and stopped by their process id or handle. Their own logs count the requests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os

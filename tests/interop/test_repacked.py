@@ -2,8 +2,6 @@
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import zarr

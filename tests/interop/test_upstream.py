@@ -3,8 +3,6 @@
 Each test asserts that a fault is still there: the day it fails, the program is repaired and the page is out of date.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import zipfile

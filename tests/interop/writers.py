@@ -6,8 +6,6 @@ levels) as a directory or as pixels, and writes one archive.
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

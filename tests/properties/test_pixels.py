@@ -4,8 +4,6 @@
 array.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

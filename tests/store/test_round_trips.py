@@ -1,7 +1,5 @@
 """Opening and reading of remote archives: how many requests follow each other, because one needs the other's answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

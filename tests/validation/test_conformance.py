@@ -1,7 +1,5 @@
 """Verdicts for the runner of ngff-spec, on its own cases if they are there."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

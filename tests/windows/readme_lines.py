@@ -4,8 +4,6 @@
 On other systems than Windows, sh takes the place of cmd.exe.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

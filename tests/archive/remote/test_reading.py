@@ -1,7 +1,5 @@
 """Entries from a slow source: how many requests they take, and what of a local header is not asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import struct

@@ -1,7 +1,5 @@
 """A file behind a URL: what every fault of servers and lines becomes, and use from threads, loops and copies."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import pickle

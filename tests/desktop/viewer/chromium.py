@@ -1,7 +1,5 @@
 """A headless Chromium that tests control by the WebDriver protocol, and pictures of its window."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

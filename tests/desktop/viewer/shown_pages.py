@@ -1,7 +1,5 @@
 """Show files on the page in a browser, and check their colours."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

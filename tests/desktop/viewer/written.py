@@ -1,7 +1,5 @@
 """Files for the viewer; the colours on the screen tell which part of a file is shown."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

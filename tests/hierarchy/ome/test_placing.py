@@ -1,7 +1,5 @@
 """Images in other coordinate systems, and transformations as matrices, by the examples of the text of OME-Zarr 0.6."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

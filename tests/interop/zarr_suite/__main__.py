@@ -4,8 +4,6 @@
 With ``--slow``, it runs the property tests, too. zarr-python's newest release needs Python 3.12 or later.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Before each request that reads, the archive is finished under another name, so that the pixels come from a real file.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 import tempfile
