@@ -22,5 +22,4 @@ def command(*name: str) -> Callable[..., tuple[int, str, str]]:
 
 
 def schema_of(name: str) -> Any:
-    """Return the JSON schema of the answer of a command."""
     return json.loads((FIXTURES.parent / "src" / "ozx" / "schemas" / f"{name}.json").read_bytes())

@@ -82,5 +82,4 @@ def hierarchy(request):
 
 @pytest.fixture
 def image():
-    """The small image fixture."""
     return FIXTURES / "image.ome.zarr"

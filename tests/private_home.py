@@ -49,7 +49,6 @@ def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedP
 
 
 def make_home(home: Path, *, old: bool) -> None:
-    """Make a home directory, empty or with the files that other programs have put there."""
     home.mkdir()
     files = {
         ".config/mimeapps.list": "[Default Applications]\ntext/plain=vim.desktop\n",
@@ -63,7 +62,6 @@ def make_home(home: Path, *, old: bool) -> None:
 
 
 def make_associated_home(home: Path, *, old: bool) -> None:
-    """Make a home directory with an association."""
     make_home(home, old=old)
     with mock.patch.object(os, "fsync", return_value=None):
         associate_in(home)

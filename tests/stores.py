@@ -28,7 +28,6 @@ def run(awaitable):
 
 
 def collect(generator) -> list:
-    """Return all items of an asynchronous generator of a local store."""
     result = []
     while True:
         try:
@@ -46,7 +45,6 @@ def start_all(work, arguments) -> list[threading.Thread]:
 
 
 def join_all(threads) -> None:
-    """Wait for threads."""
     for thread in threads:
         thread.join()
 
@@ -56,7 +54,6 @@ def buffer(data):
 
 
 def put(store, key, data):
-    """Set one value in a store of any kind."""
     run(store.set(key, buffer(data)))
 
 
@@ -70,7 +67,6 @@ def take(store, key, wanted=None):
 
 
 def contents(store) -> dict[str, bytes]:
-    """Return every key and value."""
     return {key: take(store, key) for key in collect(store.list())}
 
 

@@ -13,7 +13,6 @@ needs_samples = pytest.mark.skipif(SAMPLES is None, reason="OZX_SAMPLES names no
 
 
 def sample(name):
-    """Return the path of a real file."""
     return Path(SAMPLES) / "tiff" / name
 
 

@@ -34,7 +34,6 @@ def build(values=VALUES) -> ArchiveBuilder:
 
 
 def header_end(data: bytes, name: str) -> tuple[int, int]:
-    """Return the offsets of an entry's local header and of its data."""
     reader = ArchiveReader(MemorySource(data))
     index = reader.find(name)
     return int(reader.columns.header_offsets[index]), reader.data_offset(index)

@@ -26,5 +26,4 @@ class RoundTrips:
             barrier.wait(20)
 
     def check(self) -> None:
-        """Check that there were no more and no fewer requests."""
         assert self.requests == len(self._barriers)

@@ -156,7 +156,6 @@ PROGRAMS = {
 
 
 def require(*programs):
-    """Skip the running test where a program is missing."""
     absent = [program for program in programs if shutil.which(program) is None]
     if absent:
         pytest.skip(f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed")

@@ -54,7 +54,6 @@ def sharding(inner: Sequence[int], codecs: Sequence[Any] = ({"name": "bytes"},),
 
 
 def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> bytes:
-    """Return the ``zarr.json`` of a small array."""
     codecs = [sharding([1] * len(shape), index_codecs=INDEX[:1]) if sharded else {"name": "bytes"}]
     return json.dumps(array_document(shape, chunks, codecs)).encode()
 
@@ -159,7 +158,6 @@ class ArchiveBuilder:
 
     @classmethod
     def of(cls, values: Mapping[str, bytes]) -> ArchiveBuilder:
-        """Return a builder of an archive of these values."""
         builder = cls()
         for name, value in values.items():
             builder.add(name, value)
@@ -171,7 +169,6 @@ class ArchiveBuilder:
         return cls.of({"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values)
 
     def names(self) -> list[str]:
-        """Return the entry names in the order of the central directory."""
         return [entry.name.decode("utf-8", "surrogateescape") for entry in self.entries]
 
     def __getitem__(self, name: str) -> BuiltEntry:
@@ -192,20 +189,16 @@ class ArchiveBuilder:
         return self
 
     def value(self, name: str, value: bytes) -> ArchiveBuilder:
-        """Replace the value of an entry."""
         return self.set(name, data=value, value=value)
 
     def remove(self, name: str) -> ArchiveBuilder:
-        """Remove an entry from the archive."""
         self.entries.remove(self[name])
         return self
 
     def rename(self, name: str, new: str) -> ArchiveBuilder:
-        """Rename an entry of the archive."""
         return self.set(name, name=new.encode())
 
     def deflate(self, name: str) -> ArchiveBuilder:
-        """Compress an entry with Deflate."""
         packer = zlib.compressobj(wbits=-15)
         data = packer.compress(self[name].value) + packer.flush()
         return self.set(name, data=data, method=8)
@@ -226,12 +219,10 @@ class ArchiveBuilder:
         return self.add(name, self[name].value if value is None else value)
 
     def reorder(self, *names: str) -> ArchiveBuilder:
-        """Sort the entries into the given order, in the central directory and in the file."""
         self.entries = [self[name] for name in names]
         return self
 
     def set_end(self, **fields: int) -> ArchiveBuilder:
-        """Replace fields of the classic end record."""
         self.end |= fields
         return self
 
@@ -275,11 +266,9 @@ class ArchiveBuilder:
         return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
 
     def pieces(self) -> list[bytes | int]:
-        """Return the archive as a list: bytes, and the lengths of holes (runs of zeros)."""
         return [piece for piece in self._pieces() if piece]
 
     def build(self) -> bytes:
-        """Return the bytes of the archive."""
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in self._pieces())
 
     def write(self, path: str | os.PathLike[str]) -> Path:

@@ -86,7 +86,6 @@ class _Late(Future):
 
 @st.composite
 def plans(draw, axes: str) -> dict:
-    """Draw options of repack."""
     named = st.sets(st.sampled_from(axes), min_size=1).map(sorted)
     plan: dict = {"codec": draw(st.sampled_from([None, None, "zstd:1", "gzip:1", "blosc-lz4", "none"]))}
     chunks = {axis: draw(st.integers(1, 6)) for axis in draw(named)} if draw(st.booleans()) else {}
@@ -101,7 +100,6 @@ def plans(draw, axes: str) -> dict:
 
 
 def layout_of(document: dict) -> tuple[list[int], list[int] | None, list[str]]:
-    """Return chunks, shards, and codecs of an array."""
     outer, codecs, shards = document["chunk_grid"]["configuration"]["chunk_shape"], document["codecs"], None
     while codecs[0]["name"] == "sharding_indexed":
         shards = outer if shards is None else shards

@@ -79,7 +79,6 @@ class Form:
 
 
 def forms() -> list[Form]:
-    """Return the forms that writers use, for stored and for deflated entries."""
     return [
         Form(f"{name}, {'deflated' if method else 'stored'}", method, **options)
         for method in (0, 8)
@@ -95,7 +94,6 @@ def forms() -> list[Form]:
 
 
 def changes(form: Form) -> list[Change]:
-    """Return every change of one field of a form."""
     return [
         Change(place, name, kind)
         for place, fields in form.parts.items()

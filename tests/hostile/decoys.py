@@ -62,7 +62,6 @@ def cluster_in(folder: Path) -> Iterator[str]:
 
 
 def run_once(chance: random.Random, base: Path, home: Path, address: str) -> str:
-    """Run a random command in a new project; return it. Raise `AssertionError` if anything else was touched."""
     project = Path(tempfile.mkdtemp(prefix="project-", dir=base))
     fill = chance.randrange(1, 200)
     make_files(project, fill)
@@ -112,7 +111,6 @@ def _check(path: Path, fill: int) -> None:
 
 
 def main() -> None:
-    """Run commands, and print what was run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)

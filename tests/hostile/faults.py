@@ -92,12 +92,10 @@ class Faults:
 
     @property
     def count(self) -> int:
-        """The number of calls so far."""
         return self._counter.value
 
     @property
     def fired(self) -> str | None:
-        """The name of the call that failed, or None."""
         return self._fired.value.decode() or None
 
     @property
@@ -106,7 +104,6 @@ class Faults:
         return self._place.value.decode()
 
     def check(self, name: str, code: int) -> None:
-        """Count a call; raise an error if its number is `deadly`."""
         with self.lock:
             number = self._counter.value
             self._counter.value += 1

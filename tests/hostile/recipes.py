@@ -54,11 +54,9 @@ class Recipe:
 
     @cached_property
     def archive(self) -> bytes:
-        """The archive's bytes."""
         return self.made if isinstance(self.made, bytes) else self.made.build()
 
     def values(self) -> dict[str, bytes]:
-        """Return the values in the archive: for each name, the last value."""
         if isinstance(self.made, bytes):
             return self.holds
         entries = zip(self.made.names(), self.made.entries, strict=True)

@@ -24,8 +24,6 @@ WAYS = {
 
 
 class Payload:
-    """What makes a folder where it is unpickled."""
-
     def __init__(self, target):
         self.target = str(target)
 

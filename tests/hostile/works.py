@@ -76,7 +76,6 @@ class Work:
 
 
 def put_values(path: Path, mode: str) -> None:
-    """Write values through a store, metadata first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OzxWarning)
         with ozx.OzxStore(path, mode=mode) as store:
@@ -311,7 +310,6 @@ WRITE_NOTHING = {"verify", "info", "ls", "cat", "validate", "view", "serve", "ru
 
 
 def make_sources(folder: Path) -> Path:
-    """Make the source files of all operations; no test changes them."""
     make_image(folder / "image", CHUNKS | LARGE)
     ozx.pack(folder / "image", folder / "cells.ozx")
     (folder / "broken.ozx").write_bytes((folder / "cells.ozx").read_bytes()[:-60])
@@ -349,7 +347,6 @@ def is_temporary(name: str) -> bool:
 
 
 def leftovers(folder: Path, sources: Path, work: Work) -> list[str]:
-    """Return the names that should not be in the folder."""
     beside = [name for name in os.listdir(folder) if name not in {*os.listdir(sources), work.out, *work.keeps}]
     return beside + [f"{work.out}/{name}" for name in tree(folder / work.out) if is_temporary(name)]
 

@@ -119,7 +119,6 @@ def _ask_napari(question: str) -> Any:
 
 
 def napari_versions() -> dict[str, str]:
-    """Return the versions of napari and of its Python."""
     return dict(_ask_napari("versions"))
 
 

@@ -84,7 +84,6 @@ def read(path: Path) -> Archive:
 
 
 def breaches(path: Path) -> set[str]:
-    """Return the numbers of the MUSTs that a file breaks."""
     archive = read(path)
     names = [record.name for record in archive.records]
     values = {record.name: archive.data[record.data_offset :][: record.size] for record in archive.records}

@@ -39,7 +39,6 @@ def outdated(page: str) -> str:
 
 
 def write(folder: Path, document: dict[str, Any]) -> Path:
-    """Write the document of a node, and return its folder."""
     folder.mkdir(exist_ok=True)
     (folder / "zarr.json").write_text(json.dumps(document))
     return folder

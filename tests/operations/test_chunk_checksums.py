@@ -43,7 +43,6 @@ def make_array(root, **options):
 
 
 def flip(path, chunk):
-    """Change a byte of a chunk in a directory."""
     for file in path.rglob("*"):
         if file.is_file() and chunk in (data := file.read_bytes()):
             at = data.index(chunk)

@@ -31,7 +31,6 @@ DISAGREEMENTS = {
 
 
 def disagreements():
-    """Return the cases of ngff-spec about which ozx disagrees."""
     for path in CASES.rglob("*.json"):
         try:
             about = json.loads(path.read_bytes()).get("_conformance", {})

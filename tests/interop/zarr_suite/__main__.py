@@ -35,7 +35,6 @@ LEFT_OUT = (
 
 
 def main(arguments: list[str]) -> int:
-    """Return the exit code of pytest."""
     is_slow, here, number = "--slow" in arguments, Path(__file__).parent, version("zarr")
     with tempfile.TemporaryDirectory(prefix="zarr-suite-") as folder:
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "zarr"]
