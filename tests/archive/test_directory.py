@@ -3,7 +3,8 @@
 import struct
 
 import pytest
-from zip_forge import CountingSource, Member, end_record, forge, locator
+from cases.archive_builder import Member, end_record, forge, locator
+from counting_source import CountingSource
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive, iter_headers, read_end

@@ -8,11 +8,10 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from zip_forge import (
+from cases.archive_builder import (
     DESCRIPTOR,
     SENTINEL,
     UTF8,
-    CountingSource,
     Member,
     deflate,
     end_record,
@@ -20,6 +19,7 @@ from zip_forge import (
     forge,
     zip64_extra,
 )
+from counting_source import CountingSource
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import read_local_header
@@ -42,8 +42,8 @@ MEMBERS = [Member(name, value) for name, value in VALUES.items()] + [
         value,
         method=8,
         flags=DESCRIPTOR,
-        local={"crc": 0, "compressed": 0, "uncompressed": 0},
-        follow=b"PK\7\x08" + bytes(12),
+        local={"crc32": 0, "compressed": 0, "uncompressed": 0},
+        after=b"PK\7\x08" + bytes(12),
     )
     for name, value in VALUES.items()
 ]
@@ -198,7 +198,7 @@ def read_everything(reader):
 def test_a_failing_read_passes_through_and_the_next_attempt_works(zip64):
     # The classic one has a directory that begins before the searched end.
     many = [Member(b"%d" % number, b"value", comment=bytes(900)) for number in range(80)]
-    archive = forge([*MEMBERS[:3], *MEMBERS[5:8], *many[: 80 if zip64 is None else 5]], zip64=zip64, prepended=b"#!")
+    archive = forge([*MEMBERS[:3], *MEMBERS[5:8], *many[: 80 if zip64 is None else 5]], zip64=zip64, prefix=b"#!")
     whole = CountingSource(archive)
     expected = read_everything(ArchiveReader(whole))
     # Every read up to the first values, then some.
@@ -311,7 +311,7 @@ def test_entries_that_share_bytes_are_refused():
     inner = Member(b"inner", b"value")
     outer = Member(b"outer", inner.local_record())
     body = outer.local_record()
-    directory = outer.central_record(0) + inner.central_record(35)
+    directory = outer.central_header(0) + inner.central_header(35)
     source = MemorySource(body + directory + end_record(2, len(directory), len(body)), "cells.ozx")
     reader = ArchiveReader(source)
     error = refusal(reader.check)
@@ -337,7 +337,7 @@ def test_a_hundred_overlaps_are_enough():
 # --- the local header as witness ------------------------------------------------------------------
 
 WIDE = {"compressed": SENTINEL, "uncompressed": SENTINEL}
-STREAMED = {"crc": 0, "compressed": 0, "uncompressed": 0}
+STREAMED = {"crc32": 0, "compressed": 0, "uncompressed": 0}
 
 
 @pytest.mark.parametrize(
@@ -357,8 +357,8 @@ STREAMED = {"crc": 0, "compressed": 0, "uncompressed": 0}
             "method is stored in the local header, deflated in the central directory",
         ),
         (Member(b"a", b"value", local={"flags": 1}), "only one of its two headers declares"),
-        (Member(b"a", b"value", local={"crc": 5}), "CRC-32 is 5"),
-        (Member(b"a", b"value", local={"crc": 0}), "CRC-32 is 0"),
+        (Member(b"a", b"value", local={"crc32": 5}), "CRC-32 is 5"),
+        (Member(b"a", b"value", local={"crc32": 0}), "CRC-32 is 0"),
         (
             Member(b"a", b"value", local={"compressed": 4}),
             "stored size is 4 in the local header, 5 in the central directory",
@@ -374,7 +374,7 @@ STREAMED = {"crc": 0, "compressed": 0, "uncompressed": 0}
         (Member(b"a", b"value", local=WIDE, local_extra=zip64_extra(6, 5)), "original size is 6"),
         (Member(b"a", b"value", local=WIDE, local_extra=zip64_extra((1 << 64) - 1, 5)), "original size is 18,446,744"),
         # Bit 3 allows zeros, and nothing else.
-        (Member(b"a", b"value", flags=DESCRIPTOR, local={"crc": 5}), "CRC-32 is 5"),
+        (Member(b"a", b"value", flags=DESCRIPTOR, local={"crc32": 5}), "CRC-32 is 5"),
         (Member(b"a", b"value", flags=DESCRIPTOR, local={"compressed": 4}), "stored size is 4"),
         (Member(b"a", b"value", central={"flags": DESCRIPTOR}, local=STREAMED), "CRC-32 is 0"),
     ],
@@ -393,7 +393,7 @@ def test_a_local_header_that_contradicts_the_directory_is_refused(member, says):
 
 
 def test_whoever_reads_by_other_ways_can_check_header_and_checksum():
-    reader = forged(Member(b"a", b"value"), Member(b"b", b"other", local={"crc": 5}))
+    reader = forged(Member(b"a", b"value"), Member(b"b", b"other", local={"crc32": 5}))
     local = read_local_header(reader.source, reader.columns.header(0))
     assert reader.checked_data_offset(0, local) == 31
     assert refusal(lambda: reader.checked_data_offset(1, local)).rule == "zip/local-header"

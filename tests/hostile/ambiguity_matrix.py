@@ -13,8 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from cases.archive_builder import COMMENT, DESCRIPTOR, array, group
-from zip_forge import deflate
+from cases.archive_builder import COMMENT, DESCRIPTOR, array, deflate, group
 
 NAME = b"0/c/1"
 #: The values of each archive before a field is changed. The changed value is longer than its deflated form.
