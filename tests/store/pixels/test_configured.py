@@ -93,22 +93,6 @@ def test_the_first_array_of_a_store_has_our_pipeline(tmp_path: Path) -> None:
         zarr.config.set({"codec_pipeline.path": PLAIN})
 
 
-def test_a_pipeline_that_is_set_before_stays_that_of_other_stores(archive: Path) -> None:
-    zarr.config.set(THEIRS)
-    assert kind_in(archive) is ArchivePipeline
-    assert kind_in({}) is Theirs
-
-
-def test_a_pipeline_that_is_set_later_is_that_of_other_stores(archive: Path) -> None:
-    assert kind_in(archive) is ArchivePipeline
-    zarr.config.set(THEIRS)
-    assert kind_in({}) is Theirs
-    assert kind_in(archive) is ArchivePipeline
-    assert kind_in({}) is Theirs
-    zarr.config.set({"codec_pipeline.path": PLAIN})
-    assert kind_in({}) is BatchedCodecPipeline
-
-
 @pytest.mark.parametrize("is_on_before", [False, True])
 def test_a_with_block_sets_the_pipeline_of_other_stores_until_its_end(archive: Path, *, is_on_before: bool) -> None:
     zarr.config.set({"codec_pipeline.path": PLAIN})
