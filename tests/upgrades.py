@@ -86,9 +86,6 @@ def bits(values: np.ndarray) -> bytes:
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
 
 
-# --- hierarchies ----------------------------------------------------------------------------------
-
-
 def axes_of(names: str) -> list[dict[str, str]]:
     types = {"t": "time", "c": "channel"}
     return [{"name": name, "type": types.get(name, "space")} for name in names]

@@ -22,9 +22,6 @@ def refusal(data, error=FormatError):
     return caught.value
 
 
-# --- what is refused ------------------------------------------------------------------------------
-
-
 def test_the_first_part_of_a_split_archive_is_refused():
     # 8.5.3: it begins with the signature of a data descriptor; the end records are in the last part.
     assert refusal(b"PK\7\x08" + MEMBERS[0].local_record(), UnsupportedError).rule == "rfc9/not-split"
@@ -53,16 +50,10 @@ def test_bytes_after_the_last_header_are_refused():
     assert "4 bytes after its 2 entries" in str(refusal(forge(members)))
 
 
-# --- how much is read -----------------------------------------------------------------------------
-
-
 def test_a_directory_before_the_searched_end_is_looked_at_once_more():
     source = CountingSource(forge([Member(b"%06d" % number) for number in range(3_000)]))
     assert read_end(source).entries == 3_000
     assert [length for _, length in source.reads] == [END_SEARCH_LENGTH, 4]
-
-
-# --- whether a value is an archive ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,6 @@ def read_all(data):
     return reader, found
 
 
-# --- the standard library -------------------------------------------------------------------------
-
-
 class Stream(io.RawIOBase):
     """Takes bytes and cannot go back, so that zipfile writes data descriptors."""
 

@@ -49,9 +49,6 @@ def refusal(action, error=OzxError):
     return caught.value
 
 
-# --- values ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("offset", "length"), [(-1, None), (-5, 3), (0, -1), (3, -1)])
 def test_negative_offsets_and_lengths_are_refused(offset, length):
     reader = forged(*MEMBERS)
@@ -59,9 +56,6 @@ def test_negative_offsets_and_lengths_are_refused(offset, length):
     for index in (1, 4):
         with pytest.raises(UsageError, match="at least 0"):
             reader.read(index, offset, length)
-
-
-# --- names ----------------------------------------------------------------------------------------
 
 
 def unicode_path(raw, text):
@@ -87,12 +81,6 @@ def test_names_are_found_as_they_are_spelt():
     for absent in ("e", "caf\x82", "日本", "\ud800", "", "twice/", "ü"):
         if "\ud800" not in absent:
             assert reader.find(absent) is None
-
-
-# --- from everywhere ------------------------------------------------------------------------------
-
-
-# --- when reading fails ---------------------------------------------------------------------------
 
 
 def read_everything(reader):
@@ -121,9 +109,6 @@ def test_a_failing_read_passes_through_and_the_next_attempt_works(zip64):
         assert len(source.reads) == number + 1
         if number < 40:
             assert read_everything(reader) == expected
-
-
-# --- entries that are refused ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -191,9 +176,6 @@ def test_bombs_are_refused_unless_allowed(members, is_bomb):
     else:
         reader.check()
     reader.check(allow_bombs=True)
-
-
-# --- entries that overlap -------------------------------------------------------------------------
 
 
 def test_entries_that_share_bytes_are_refused():
@@ -270,9 +252,6 @@ def test_a_local_header_that_contradicts_the_directory_is_refused(member, says):
         assert error.rule == "zip/local-header"
         assert says in str(error)
     assert reader.read(1) == b"fine"
-
-
-# --- damaged values -------------------------------------------------------------------------------
 
 
 def test_whoever_reads_by_other_ways_can_check_header_and_checksum():

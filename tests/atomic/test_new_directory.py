@@ -144,9 +144,6 @@ def test_an_interrupt_comes_after_a_step_of_an_exchange_too(tmp_path, monkeypatc
     assert names(tmp_path) == (["d", "d.old"] if interrupted in (3, 4) else ["d"])
 
 
-# The directory that is replaced is removed only as it was
-
-
 def make_deep(path):
     make_old(path)
     (path / "0").mkdir()

@@ -188,9 +188,6 @@ class TestNginx:
             RemoteSource(f"{nginx.url}/{path}").size()
 
 
-# --- S3 -------------------------------------------------------------------------------------------
-
-
 class LoggedBucket(Bucket):
     """A bucket called `cells`, with the requests that the server writes down, and obstore's options for reading it."""
 

@@ -66,9 +66,6 @@ def test_erase_values(writing):
     assert contents(writing) == {key: value for key, value in VALUES.items() if key not in ("0/c/0/0", "zarr.json")}
 
 
-# The page.
-
-
 def test_the_page_names_a_method_that_exists_for_every_operation():
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)\((.*?)\)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     operations = [operation for operation, _, _ in rows]
