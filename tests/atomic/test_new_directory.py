@@ -27,14 +27,6 @@ def systems(request):
         request.getfixturevalue("no_renameat2")
 
 
-@pytest.mark.usefixtures("systems")
-@pytest.mark.parametrize("sync", [True, False])
-def test_a_directory_appears_when_it_is_complete(tmp_path, sync):
-    fill(tmp_path / "d", sync=sync)
-    assert names(tmp_path) == ["d"]
-    assert names(tmp_path / "d") == ["new"]
-
-
 def make_old(path):
     path.mkdir()
     (path / "old").write_text("old", encoding="ascii")

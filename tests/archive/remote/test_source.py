@@ -225,17 +225,6 @@ class TestUse:
             assert set(pool.map(lambda _: source.size(), range(32))) == {len(server.data)}
             assert server.requests == [TAIL]
 
-    def test_an_asynchronous_first_use(self):
-        with serving(build().build()) as server:
-            source = RemoteSource(server.url)
-            assert asyncio.run(source.read_view_async(0, 4)) == b"PK\x03\x04"
-            assert server.requests == [TAIL, span(0, 4)]
-
-    def test_several_event_loops(self):
-        with opened(build().build()) as (_, reader):
-            for start in range(3):
-                assert asyncio.run(reader.read_async(3, start, 10)) == CHUNK[start : start + 10]
-
     def test_a_local_source_reads_asynchronously_too(self):
         reader = ArchiveReader(MemorySource(build().build()))
         reader.prefetch_head()
@@ -298,17 +287,3 @@ class TestEarlyHead:
             assert failures == []
             assert source.read_at(0, 10) == data[:10]
             assert server.requests == [TAIL, span(0, 10)]
-
-    def test_a_near_server_gets_one_request(self, monkeypatch):
-        monkeypatch.setattr(remote_source, "_PATIENCE", 60)
-        with serving(build().build()) as server:
-            source = RemoteSource(server.url, HURRY)
-            source.read_head_early()
-            source.size()
-            assert server.requests == [TAIL]
-
-    def test_an_empty_file(self):
-        with serving(b"") as server:
-            source = RemoteSource(server.url, HURRY)
-            source.read_head_early()
-            assert source.size() == 0
