@@ -1,7 +1,5 @@
 """An S3 server, with a bucket for each test: that of moto (extra `ci`) if it is installed, otherwise our own."""
 
-from __future__ import annotations
-
 import importlib.util
 import uuid
 
@@ -10,17 +8,7 @@ import reference_s3
 
 
 class Bucket:
-    """A new bucket; environment variables are enough to open it.
-
-    Attributes
-    ----------
-    url
-        ``s3://NAME``.
-    client
-        boto3's client.
-    endpoint
-        The server.
-    """
+    """A new bucket; environment variables are enough to open it."""
 
     def __init__(self, endpoint: str, name: str | None = None) -> None:
         import boto3  # noqa: PLC0415 - may be absent
@@ -76,7 +64,6 @@ def s3_endpoint():
 
 
 def use_endpoint(endpoint, monkeypatch):
-    """Set environment variables for a server and its credentials."""
     for name, value in {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": "us-east-1",
@@ -90,7 +77,6 @@ def use_endpoint(endpoint, monkeypatch):
 
 @pytest.fixture
 def bucket(s3_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a new folder."""
     use_endpoint(s3_endpoint, monkeypatch)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -3,8 +3,6 @@
 tests/hostile/mutations.py makes more of them with a random generator.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Run functions in forked processes, for tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -34,7 +32,6 @@ def in_child(function) -> int:
 
 
 def wait(child: int, seconds: float = 120) -> int:
-    """Return a child's exit code; a child that takes longer than `seconds` is killed, and its code is minus 9."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)

@@ -31,17 +31,11 @@ def any_process(client: Client) -> int:
 
 
 class Killer(CountingProgress):
-    """Progress that kills a process after the second block.
-
-    Attributes
-    ----------
-    calls
-        Number of finished blocks.
-    """
+    """Progress that kills a process after the second block."""
 
     def __init__(self, process: int) -> None:
         super().__init__()
-        self.process, self.calls = process, 0
+        self.process, self.calls = process, 0  # calls: finished blocks
 
     def advance(self, amount: int) -> None:
         """Count a block; the second block kills the process."""

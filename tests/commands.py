@@ -1,7 +1,5 @@
 """Run commands in this process, with the arguments of a user; get the schemas of their ``--json`` answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -24,5 +22,4 @@ def command(*name: str) -> Callable[..., tuple[int, str, str]]:
 
 
 def schema_of(name: str) -> Any:
-    """Return the JSON schema of the answer of a command."""
     return json.loads((FIXTURES.parent / "src" / "ozx" / "schemas" / f"{name}.json").read_bytes())

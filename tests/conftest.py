@@ -1,7 +1,5 @@
 """Parts that all tests share: fixtures, settings, and the failure of skipped tests if OZX_NO_SKIPS is set."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -21,11 +19,7 @@ from ozx.archive.remote import source as remote_source
 is_random = bool(os.environ.get("OZX_RANDOM"))
 number = 1000 if is_random else 25
 settings.register_profile(
-    "ozx",
-    deadline=None,
-    derandomize=not is_random,
-    max_examples=number,
-    suppress_health_check=[HealthCheck.too_slow],
+    "ozx", deadline=None, derandomize=not is_random, max_examples=number, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ozx")
 
@@ -88,5 +82,4 @@ def hierarchy(request):
 
 @pytest.fixture
 def image():
-    """The small image fixture."""
     return FIXTURES / "image.ome.zarr"

@@ -91,7 +91,6 @@ def make_program(path, text="#!/bin/sh\n"):
 
 @pytest.fixture
 def program():
-    """Return a function that makes a program."""
     return make_program
 
 

@@ -1,7 +1,5 @@
 """An executor whose worker has another working directory, and sees other files."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 from concurrent.futures import Executor, Future
@@ -9,20 +7,13 @@ from pathlib import Path
 
 
 class Elsewhere(Executor):
-    """Executor that runs each task at once, in another folder, as a worker in another process would run it.
-
-    Attributes
-    ----------
-    sizes
-        The number of files in each task.
-    """
+    """Executor that runs each task at once, in another folder, as a worker in another process would run it."""
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
-        self.folder, self.sizes = folder, []
+        self.folder, self.sizes = folder, []  # sizes: the number of files in each task
         self._max_workers = threads
 
     def submit(self, task, /, *arguments):
-        """Run a task, and return its result as a future."""
         future = Future()
         task, arguments = pickle.loads(pickle.dumps((task, arguments)))
         if arguments and isinstance(arguments[0], list):

@@ -1,7 +1,5 @@
 """Images for extraction, and a check that a part has the same pixels as its source, at the same positions."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -75,12 +73,10 @@ def write_image(
 
 
 def write_labels(root, names):
-    """Write the group that lists label images."""
     zarr.open_group(f"{root}/labels", mode="a", zarr_format=3).attrs["ome"] = {"version": "0.5", "labels": list(names)}
 
 
 def document(path, node=""):
-    """Return the ``zarr.json`` of a node of a directory or an archive."""
     key = f"{node}/zarr.json".removeprefix("/")
     if os.path.isdir(path):
         return json.loads(Path(path, key).read_bytes())
@@ -88,7 +84,6 @@ def document(path, node=""):
 
 
 def ome(path, node=""):
-    """Return the OME-Zarr metadata of a node."""
     return document(path, node)["attributes"]["ome"]
 
 
@@ -101,7 +96,6 @@ def level_steps(path, node, level):
 
 
 def place(steps, index):
-    """Return the position of a pixel."""
     position = np.array(index, float)
     for step in steps:
         position = position * step["scale"] if step["type"] == "scale" else position + step["translation"]

@@ -20,17 +20,12 @@ from servers import LoopbackServer, running
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that affects one request.
+    """A fault that affects one request."""
 
-    Attributes
-    ----------
-    kind
-        ``status`` (the answer is a `code`), ``drop`` (the connection ends before the answer), ``reset`` (with RST),
-        ``lose`` (the server gets the request, and its answer is lost), ``truncate`` (the connection ends `after` bytes
-        of the body), ``stall`` (nothing comes for `seconds` before it ends), ``slow`` (the body comes in ten pieces,
-        over `seconds`) or ``change`` (the answer has other `headers`).
-    """
-
+    # ``status`` (the answer is a `code`), ``drop`` (the connection ends before the answer), ``reset`` (with RST),
+    # ``lose`` (the server gets the request, and its answer is lost), ``truncate`` (the connection ends `after` bytes
+    # of the body), ``stall`` (nothing comes for `seconds` before it ends), ``slow`` (the body comes in ten pieces,
+    # over `seconds`) or ``change`` (the answer has other `headers`).
     kind: str
     code: int = 0
     retry_after: str | None = None
@@ -45,32 +40,21 @@ class Fault:
 
 
 class FaultProxy(LoopbackServer):
-    """A proxy that passes requests to `target`.
-
-    Attributes
-    ----------
-    faults
-        The faults of the next requests, in order.
-    choose
-        Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
-    requests, times
-        (method, path, value of the Range header) of every request, and the time of its arrival, by `time.monotonic`.
-    most
-        The largest number of requests that waited for the start of their answers at the same time. The client knows the
-        end of an answer before the proxy does, and may already have sent its next request.
-    delay
-        Seconds before every answer.
-    """
+    """A proxy that passes requests to `target`."""
 
     def __init__(self, target: str) -> None:
         super().__init__(_Handler)
         parts = urlsplit(target)
         self.target = parts.hostname, parts.port
-        self.faults: list[Fault] = []
+        self.faults: list[Fault] = []  # the faults of the next requests, in order
+        # Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
         self.choose: Callable[[str, str, int], Fault | None] = lambda method, path, number: None
+        # (method, path, value of the Range header) of every request, and when it came, by `time.monotonic`.
         self.requests: list[tuple[str, str, str | None]] = []
         self.times: list[float] = []
-        self.delay = 0.0
+        self.delay = 0.0  # seconds before every answer
+        # The largest number of requests that waited for the start of their answers at the same time. The client knows
+        # the end of an answer before the proxy does, and may already have sent its next request.
         self.most = self.present = 0
         self.lock = threading.Lock()
 

@@ -1,7 +1,5 @@
 """Fixtures of extension handlers: an installed package with two handlers, and a temporary `register`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

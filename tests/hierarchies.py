@@ -11,7 +11,6 @@ State = dict[str, bytes] | bytes | None
 
 
 def tree(root) -> dict[str, bytes]:
-    """Return the bytes of every file below `root`, by key."""
     root = Path(root)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 

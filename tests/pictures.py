@@ -1,7 +1,5 @@
 """Small OME-Zarr images for tests of pictures, in memory; the colour of a pixel shows from which values it comes."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from pathlib import Path
 
@@ -26,12 +24,10 @@ class CountingStore(WrapperStore):
 
     @property
     def chunks(self):
-        """The requested keys of chunks."""
         return [key for key in self.keys if not key.endswith("zarr.json")]
 
 
 def new_group(ome=None, store=None):
-    """Return a root group with `ome` metadata."""
     attributes = {} if ome is None else {"ome": {"version": "0.5", **ome}}
     return zarr.create_group(MemoryStore() if store is None else store, attributes=attributes)
 
@@ -66,7 +62,6 @@ def counted(group):
 
 
 def omero(*channels, **defaults):
-    """Return an ``omero`` block; a channel is a colour, or a colour with the start and the end of its window."""
     described = []
     for color, *window in channels:
         channel = {"active": True, "color": color}
@@ -77,7 +72,6 @@ def omero(*channels, **defaults):
 
 
 def quarters(size, values):
-    """Return a plane of four uniform quarters, row by row."""
     plane = np.empty((size, size), np.asarray(values).dtype)
     half = size // 2
     plane[:half, :half], plane[:half, half:], plane[half:, :half], plane[half:, half:] = values
@@ -92,5 +86,4 @@ def quarter_colors(picture):
 
 
 def read_picture(path):
-    """Return the picture in a file, and close the file."""
     return Image.open(BytesIO(Path(path).read_bytes()))

@@ -15,7 +15,7 @@ _BELONGING = ("XDG_", "DBUS_", "GNOME_", "KDE_", "DISPLAY", "WAYLAND_")
 
 
 class NothingCameError(AssertionError):
-    """The awaited event did not happen."""
+    pass
 
 
 def wait_for(condition, seconds=20, nudge=lambda: None):
@@ -36,7 +36,6 @@ def wait_for(condition, seconds=20, nudge=lambda: None):
 
 @contextlib.contextmanager
 def started(*command, **options):
-    """Start a program in a new process group; at the end, stop it with its children."""
     process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
     try:
         yield process
@@ -91,7 +90,6 @@ def private_screen(width=800, height=600):
 
 
 def press(*command):
-    """Move the pointer, click, or press keys with xdotool."""
     subprocess.run(["xdotool", *map(str, command)], check=True)
 
 

@@ -1,7 +1,5 @@
 """A home directory that no desktop uses, for what `ozx associate` and `ozx thumbnail --cache` write."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -51,7 +49,6 @@ def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedP
 
 
 def make_home(home: Path, *, old: bool) -> None:
-    """Make a home directory, empty or with the files that other programs have put there."""
     home.mkdir()
     files = {
         ".config/mimeapps.list": "[Default Applications]\ntext/plain=vim.desktop\n",
@@ -65,7 +62,6 @@ def make_home(home: Path, *, old: bool) -> None:
 
 
 def make_associated_home(home: Path, *, old: bool) -> None:
-    """Make a home directory with an association."""
     make_home(home, old=old)
     with mock.patch.object(os, "fsync", return_value=None):
         associate_in(home)

@@ -14,5 +14,4 @@ DIRECTIVES = [
 
 
 def find(name):
-    """Return the object or module with a dotted name."""
     return pkgutil.resolve_name(name)

@@ -79,40 +79,24 @@ class Object:
 
 
 class Server(LoopbackServer):
-    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3.
-
-    Attributes
-    ----------
-    buckets
-        The names of the buckets; then, the keys below begin with the bucket.
-    objects, uploads
-        The objects by key; the unfinished uploads by id, each with its key, headers and parts.
-    calls
-        The names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete``, …
-    sent, received
-        Numbers of bytes in bodies.
-    refuses
-        Calls that are answered with 501.
-    keeps_parts
-        Whether the bytes of sent parts are kept; otherwise, only their number is kept.
-    ignores_conditions
-        Whether the request that creates an object ignores ``If-Match``, as on some servers.
-    before
-        Called with the name of each call before it is answered.
-    """
+    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3."""
 
     def __init__(self, *, has_buckets: bool = False) -> None:
         super().__init__(_Handler)
+        # The names of the buckets; then, the keys below begin with the bucket.
         self.buckets: set[str] | None = set() if has_buckets else None
+        # The objects by key; the unfinished uploads by id, each with its key, headers and parts.
         self.objects: dict[str, Object] = {}
         self.uploads: dict[str, dict] = {}
+        # The names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete`` and so on.
         self.calls: list[str] = []
-        self.sent = self.received = 0
-        self.refuses: set[str] = set()
-        self.keeps_parts = True
+        self.sent = self.received = 0  # numbers of bytes in bodies
+        self.refuses: set[str] = set()  # calls that are answered with 501
+        self.keeps_parts = True  # whether the bytes of sent parts are kept; otherwise, only their number is kept
+        # Whether the request that creates an object ignores ``If-Match``, as on some servers.
         self.ignores_conditions = False
         self.loses_reply_of: set[str] = set()
-        self.before = lambda call: None
+        self.before = lambda call: None  # called with the name of each call before it is answered
         self.lock = threading.Lock()
 
     def put_file(self, key: str, path, **headers: str) -> None:

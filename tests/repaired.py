@@ -1,7 +1,5 @@
 """Shared parts of the tests of repair: a hierarchy, archives of it, and the contents of a source."""
 
-from __future__ import annotations
-
 import json
 
 from cases.archive_builder import ArchiveBuilder, array, group

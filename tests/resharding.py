@@ -1,7 +1,5 @@
 """Arrays written by zarr-python and resharded by ozx, for tests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 
@@ -32,7 +30,6 @@ def archive_source(path):
 
 
 def stored_chunks(source, path=PATH):
-    """Return the array's document, its layout and its stored chunks."""
     document = json.loads(source.read(f"{path}/zarr.json"))
     layout = parse_layout(document, path)
     groups = [group for group in iter_key_groups(source.iter_keys(), {path: layout}) if group.path == path]
@@ -60,7 +57,6 @@ def chunk_digests(source, path=PATH):
 
 
 def write_array(root, data, chunks, *, shards=None, **options):
-    """Write `data` with zarr-python."""
     options = {"compressors": None, "fill_value": 0} | options
     array = zarr.create_array(
         f"{root}/{PATH}", shape=data.shape, dtype=data.dtype, chunks=chunks, shards=shards, zarr_format=3, **options

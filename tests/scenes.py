@@ -1,7 +1,5 @@
 """A scene of OME-Zarr 0.6: two images in one coordinate system; the first image also has its own coordinate system."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small HTTP servers on loopback, which record every request and make chosen faults."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import threading
@@ -30,7 +28,6 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def running(server):
-    """Run a server during the ``with`` block."""
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
@@ -82,7 +79,7 @@ class _FileServer(LoopbackServer):
     def __init__(self) -> None:
         super().__init__(_FileHandler)
         self.requests = []
-        self.sent = 0
+        self.sent = 0  # bytes of bodies
         self.content_range = "bytes {}-{}/{}"
 
     def take_requests(self):
@@ -96,43 +93,25 @@ class _FileServer(LoopbackServer):
 
 
 class RangeServer(_FileServer):
-    """A server of `data` under every path.
-
-    Attributes
-    ----------
-    requests
-        (method, value of the Range header) of every request.
-    sent
-        Bytes of bodies that were sent.
-    failures, body
-        Status codes for the next requests, in order, and the body of these answers.
-    cuts
-        Numbers of bytes after which the answers to the next requests end.
-    before
-        Called with the method of each request before it is answered.
-    knows_ranges, knows_suffixes
-        If false, the answer to such a request is the whole file.
-    etag, modified
-        The values of these headers in the answers; None leaves out the header.
-    """
+    """A server of `data` under every path."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
         self.data = data
-        self.failures: list[int] = []
-        self.knows_ranges = self.knows_suffixes = True
-        self.etag: str | None = '"first"'
+        self.failures: list[int] = []  # status codes of the next answers, whose body is `body`
+        self.knows_ranges = self.knows_suffixes = True  # if false, the answer to such a request is the whole file
+        self.etag: str | None = '"first"'  # None leaves out the header; so for `modified`
         self.modified: int | None = 1_700_000_000
         self.body = b""
-        self.cuts: list[int] = []
-        self.before = lambda call: None
+        self.cuts: list[int] = []  # numbers of bytes after which the answers to the next requests end
+        self.before = lambda call: None  # called with the method of each request before it is answered
 
     @property
     def url(self) -> str:
         return f"{super().url}/cells.ozx"
 
     def find(self, method, path, wanted):
-        self.requests.append((method, wanted))
+        self.requests.append((method, wanted))  # (method, value of the Range header) of every request
         self.before(method)
         headers = {"ETag": self.etag} if self.etag else {}
         if self.modified:
@@ -147,35 +126,19 @@ class RangeServer(_FileServer):
 
 
 class FolderServer(_FileServer):
-    """A server of the files below `root`; it cannot list them.
-
-    Attributes
-    ----------
-    requests
-        (method, path) of every request.
-    statuses
-        The status by path, for files whose requests do not get the usual status.
-    tags
-        The ETag by path, instead of the ETag from the content of the file.
-    makes_md5
-        Whether other ETags are the MD5 of the file.
-    flips
-        By path: in how many answers the last bit is flipped.
-    headers
-        More headers of all answers.
-    """
+    """A server of the files below `root`; it cannot list them."""
 
     def __init__(self, root: Path) -> None:
         super().__init__()
         self.root = root
-        self.statuses: dict[str, int] = {}
-        self.tags: dict[str, str] = {}
-        self.makes_md5 = False
-        self.flips: dict[str, int] = {}
-        self.headers: dict[str, str] = {}
+        self.statuses: dict[str, int] = {}  # the status by path, for files whose requests do not get the usual status
+        self.tags: dict[str, str] = {}  # the ETag by path, instead of the ETag from the content of the file
+        self.makes_md5 = False  # whether other ETags are the MD5 of the file
+        self.flips: dict[str, int] = {}  # by path: in how many answers the last bit is flipped
+        self.headers: dict[str, str] = {}  # more headers of all answers
 
     def find(self, method, path, wanted):
-        self.requests.append((method, path))
+        self.requests.append((method, path))  # (method, path) of every request
         file = self.root / path.strip("/")
         status = self.statuses.get(path, 200 if file.is_file() else 404)
         if status != 200:
@@ -192,10 +155,8 @@ class FolderServer(_FileServer):
 
 
 def serving(data: bytes):
-    """Serve bytes, as one file, during the ``with`` block."""
     return running(RangeServer(data))
 
 
 def serving_folder(root):
-    """Serve a folder during the ``with`` block."""
     return running(FolderServer(Path(root)))

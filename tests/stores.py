@@ -1,7 +1,5 @@
 """Stores for tests: access to values without an event loop, and the checks of every finished file."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import warnings
@@ -30,7 +28,6 @@ def run(awaitable):
 
 
 def collect(generator) -> list:
-    """Return all items of an asynchronous generator of a local store."""
     result = []
     while True:
         try:
@@ -48,7 +45,6 @@ def start_all(work, arguments) -> list[threading.Thread]:
 
 
 def join_all(threads) -> None:
-    """Wait for threads."""
     for thread in threads:
         thread.join()
 
@@ -58,7 +54,6 @@ def buffer(data):
 
 
 def put(store, key, data):
-    """Set one value in a store of any kind."""
     run(store.set(key, buffer(data)))
 
 
@@ -72,7 +67,6 @@ def take(store, key, wanted=None):
 
 
 def contents(store) -> dict[str, bytes]:
-    """Return every key and value."""
     return {key: take(store, key) for key in collect(store.list())}
 
 

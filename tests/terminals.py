@@ -1,7 +1,5 @@
 """Run commands in a pseudo-terminal, and read its screen; pyte emulates the terminal."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,24 +12,12 @@ _COLUMNS, _LINES = 120, 60
 
 @dataclass
 class Shown:
-    """The output of a command in a terminal.
+    """The output of a command in a terminal."""
 
-    Attributes
-    ----------
-    code
-        The exit code.
-    last
-        The lines of the screen at the end, without empty lines.
-    screens
-        The lines after each piece of output.
-    stdout
-        The output that did not go to the terminal.
-    """
-
-    code: int
-    last: list[str]
-    screens: list[list[str]] = field(repr=False)
-    stdout: str
+    code: int  # the exit code
+    last: list[str]  # the lines of the screen at the end, without empty lines
+    screens: list[list[str]] = field(repr=False)  # the lines after each piece of output
+    stdout: str  # the output that did not go to the terminal
 
 
 def run_in_terminal(*arguments: object, is_piped: bool = False) -> Shown:

@@ -1,7 +1,5 @@
 """Handlers of extensions: found by entry point or decorator, asked by validate, open and repack."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -60,9 +58,6 @@ def document_of(path, key="0/zarr.json"):
     return json.loads(b"".join(ozx.read_value(path, key)))
 
 
-# Without a handler
-
-
 def test_without_a_handler_open_raises(archive):
     with pytest.raises(UnsupportedError, match=r"^.*0: .*extension 'example\.offset'"):
         open_group(archive)["0"]
@@ -77,9 +72,6 @@ def test_without_a_handler_repack_refuses_to_move_chunks(archive, tmp_path):
 
 def test_without_a_handler_validate_says_so(archive):
     assert ids(archive) == {"zarr/extension-not-understood": "error", "zarr/extension-unregistered": "note"}
-
-
-# With one, by entry point
 
 
 @pytest.mark.usefixtures("example_package")
@@ -134,9 +126,6 @@ def test_with_a_handler_validate_asks_it(hierarchy):
     assert "expected an offset of 2 lengths" in finding.message
     edit(hierarchy, "0/zarr.json", extensions=[{"name": "example.offset", "configuration": {"offset": [99, 0]}}])
     assert ids(hierarchy) == {"zarr/extension-configuration": "warning"}
-
-
-# By decorator
 
 
 def test_a_handler_without_relayout_keeps_chunks_in_place(archive, tmp_path, handlers):  # noqa: F811
@@ -242,9 +231,6 @@ def test_groups_below_are_handled_too(hierarchy, handlers):  # noqa: F811
     ozx.pack(hierarchy, hierarchy.parent / "all.ozx")
     group = open_group(hierarchy.parent / "all.ozx")
     assert group["inner"]["0"] == dict(group.groups())["inner"]["0"] == group["inner/0"] == "inner/0"
-
-
-# What goes wrong
 
 
 def test_there_is_no_such_point():

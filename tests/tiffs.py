@@ -1,7 +1,5 @@
 """TIFF files of every kind, made in code, and real files in the folder that OZX_SAMPLES names."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path
@@ -15,7 +13,6 @@ needs_samples = pytest.mark.skipif(SAMPLES is None, reason="OZX_SAMPLES names no
 
 
 def sample(name):
-    """Return the path of a real file."""
     return Path(SAMPLES) / "tiff" / name
 
 

@@ -1,7 +1,5 @@
 """Transcoding of arrays for tests, by keys and values; zarr-python and tensorstore check the result."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -38,7 +36,6 @@ class StoredValues:
 
 
 def write_v3(data, chunks, **options) -> dict[str, bytes]:
-    """Return what zarr-python writes for `data`."""
     data = np.asarray(data)
     store = MemoryStore()
     with quiet():
@@ -50,7 +47,6 @@ def write_v3(data, chunks, **options) -> dict[str, bytes]:
 
 
 def prepare(values, *, chunks=None, codec=None, shards=None):
-    """Return the arguments of `iter_transcoded` for an array of either version at the root."""
     if ".zarray" in values:
         old = json.loads(values[".zarray"])
         document = upgrade_array(old).document
@@ -67,7 +63,6 @@ def understand_all(point, value):
 
 
 def transcode(values, **options) -> dict[str, bytes]:
-    """Return keys and values of the transcoded array."""
     stored, old, new = prepare(values, **options)
     found = {"zarr.json": json.dumps(new).encode()}
     with working(2) as workers:

@@ -1,7 +1,5 @@
 """Zarr v2 for tests: arrays that zarr-python writes, ozx upgrades to v3, and other programs read."""
 
-from __future__ import annotations
-
 import json
 import warnings
 
@@ -22,7 +20,6 @@ def store_of(values: dict[str, bytes]) -> MemoryStore:
 
 
 def write_v2(data, *, chunks, dtype=None, missing=(), attributes=None, **options) -> dict[str, bytes]:
-    """Return what zarr-python writes for `data`, except the chunks with keys in `missing`."""
     data = np.asarray(data)
     store = MemoryStore()
     with quiet():
@@ -36,7 +33,6 @@ def write_v2(data, *, chunks, dtype=None, missing=(), attributes=None, **options
 
 
 def quiet():
-    """Silence the warnings of zarr-python about types and codecs that are not registered."""
     return warnings.catch_warnings(action="ignore")
 
 
@@ -90,9 +86,6 @@ def bits(values: np.ndarray) -> bytes:
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
 
 
-# --- hierarchies ----------------------------------------------------------------------------------
-
-
 def axes_of(names: str) -> list[dict[str, str]]:
     types = {"t": "time", "c": "channel"}
     return [{"name": name, "type": types.get(name, "space")} for name in names]
@@ -110,14 +103,12 @@ def multiscale_of(names="cyx", levels=("0", "1"), **more):
 
 
 def group_v2(path="", **attributes) -> dict[str, bytes]:
-    """Return the documents of a group with these attributes."""
     prefix = f"{path}/" if path else ""
     values = {f"{prefix}.zgroup": b'{"zarr_format": 2}'}
     return {**values, f"{prefix}.zattrs": json.dumps(attributes).encode()} if attributes else values
 
 
 def image_v2(path="", *, names="cyx", dtype="<u2", attributes=None, **options) -> dict[str, bytes]:
-    """Return an image of two levels."""
     values = group_v2(path, multiscales=[multiscale_of(names)], **(attributes or {}))
     prefix = f"{path}/" if path else ""
     for level, length in (("0", 6), ("1", 3)):

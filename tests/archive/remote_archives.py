@@ -1,7 +1,5 @@
 """Shared parts of the tests of remote reading: archives that are longer than the tail, and readers of them."""
 
-from __future__ import annotations
-
 import random
 from contextlib import contextmanager
 from datetime import timedelta
@@ -36,7 +34,6 @@ def build(values=VALUES) -> ArchiveBuilder:
 
 
 def header_end(data: bytes, name: str) -> tuple[int, int]:
-    """Return the offsets of an entry's local header and of its data."""
     reader = ArchiveReader(MemorySource(data))
     index = reader.find(name)
     return int(reader.columns.header_offsets[index]), reader.data_offset(index)

@@ -1,7 +1,5 @@
 """Counting of round trips: a server answers no request before all requests of the same round trip have arrived."""
 
-from __future__ import annotations
-
 import threading
 
 
@@ -28,5 +26,4 @@ class RoundTrips:
             barrier.wait(20)
 
     def check(self) -> None:
-        """Check that there were no more and no fewer requests."""
         assert self.requests == len(self._barriers)

@@ -4,7 +4,7 @@ import os
 import pickle
 
 import pytest
-from zip_forge import CountingSource
+from counting_source import CountingSource
 
 from ozx.archive.byte_source import FileSource, MemorySource, read_exactly
 from ozx.errors import FormatError

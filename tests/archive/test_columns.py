@@ -4,9 +4,9 @@ import tracemalloc
 from dataclasses import replace
 
 import pytest
+from cases.archive_builder import SENTINEL, Member, forge, zip64_extra
 from hypothesis import given
 from hypothesis import strategies as st
-from zip_forge import SENTINEL, Member, forge, zip64_extra
 
 from ozx.archive import columns as columns_module
 from ozx.archive.byte_source import MemorySource
@@ -19,7 +19,7 @@ SIGNATURE = b"PK\1\2"
 
 
 def directory_of(members):
-    return b"".join(member.central_record(100 * number) for number, member in enumerate(members))
+    return b"".join(member.central_header(100 * number) for number, member in enumerate(members))
 
 
 def as_headers(columns):
@@ -86,7 +86,9 @@ _members = st.builds(
     comment=_text,
     method=st.sampled_from([0, 8, 9, 99]),
     flags=st.integers(0, 0xFFFF),
-    central=st.fixed_dictionaries({}, optional=dict.fromkeys(["crc", "compressed", "uncompressed", "offset"], _number)),
+    central=st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(["crc32", "compressed", "uncompressed", "offset"], _number)
+    ),
 )
 
 
@@ -113,7 +115,7 @@ def test_a_damaged_directory_is_refused_or_read_as_its_headers_say(members, nois
 def test_offsets_do_not_wrap_around():
     # 2**64 - 5 and ten bytes more would be 5: a place within the file.
     member = Member(b"a", central={"offset": SENTINEL}, central_extra=zip64_extra((1 << 64) - 5))
-    source = MemorySource(forge([member], prepended=b"0123456789"))
+    source = MemorySource(forge([member], prefix=b"0123456789"))
     with pytest.raises(FormatError, match=r"below offset 2\*\*64") as caught:
         read_columns(source, read_end(source))
     assert caught.value.rule == "zip/bounds"

@@ -7,9 +7,9 @@ import tracemalloc
 import zlib
 
 import pytest
+from cases.archive_builder import DESCRIPTOR, SENTINEL, Member, deflate, end_record, forge, zip64_extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zip_forge import DESCRIPTOR, SENTINEL, Member, deflate, end_record, forge, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
@@ -35,15 +35,12 @@ DEFLATED = [
         b"pixels" * 3,
         method=8,
         flags=DESCRIPTOR,
-        local={"crc": 0, "compressed": 0, "uncompressed": 0},
-        follow=b"PK\7\x08" + bytes(12),
+        local={"crc32": 0, "compressed": 0, "uncompressed": 0},
+        after=b"PK\7\x08" + bytes(12),
     ),
 ]
 WIDE = {"compressed": SENTINEL, "uncompressed": SENTINEL}
-ZIP64 = [
-    Member(b"a", b"v", central=WIDE | {"offset": SENTINEL}, local=WIDE),
-    Member(b"b", b"w", local=WIDE),
-]
+ZIP64 = [Member(b"a", b"v", central=WIDE | {"offset": SENTINEL}, local=WIDE), Member(b"b", b"w", local=WIDE)]
 ZIP64[0].local_extra = ZIP64[1].local_extra = zip64_extra(1, 1)
 ZIP64[0].central_extra = zip64_extra(1, 1, 0)
 
@@ -51,10 +48,8 @@ ARCHIVES = {
     "ours": ours({b"zarr.json": b"{}", b"0/c/0": b"pixels"}),
     "stored": forge(STORED, comment=b"note"),
     "deflated": forge(DEFLATED),
-    "zip64": forge(
-        ZIP64, zip64={}, end={"entries": 0xFFFF, "entries_here": 0xFFFF, "size": SENTINEL, "offset": SENTINEL}
-    ),
-    "prepended": forge(STORED, prepended=b"#!/bin/sh\n"),
+    "zip64": forge(ZIP64, zip64={}, end={"entries": 0xFFFF, "here": 0xFFFF, "size": SENTINEL, "offset": SENTINEL}),
+    "prepended": forge(STORED, prefix=b"#!/bin/sh\n"),
     "empty": forge([], zip64={}),
 }
 
@@ -190,7 +185,7 @@ HUGE = [1 << 31, (1 << 32) - 2, 1 << 40, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 
 def test_forged_numbers_are_refused_in_little_memory(field, huge):
     members = [Member(b"a", b"value"), Member(b"b", deflate(bytes(50_000)), bytes(50_000), method=8)]
     options = {"zip64": {}}
-    sentinels = {"entries": 0xFFFF, "entries_here": 0xFFFF, "size": SENTINEL, "offset": SENTINEL}
+    sentinels = {"entries": 0xFFFF, "here": 0xFFFF, "size": SENTINEL, "offset": SENTINEL}
     if field in ("uncompressed", "compressed", "both"):
         true = (50_000, len(members[1].data))
         values = (true[0] if field == "compressed" else huge, true[1] if field == "uncompressed" else huge)
@@ -199,10 +194,10 @@ def test_forged_numbers_are_refused_in_little_memory(field, huge):
     elif field == "offset":
         members[1].central, members[1].central_extra = {"offset": SENTINEL}, zip64_extra(huge)
     elif field == "locator":
-        options |= {"locator_changes": {"offset": huge}}
+        options |= {"locator": {"offset": huge}}
     else:
         changed = {"size": "size", "directory": "offset", "entries": "entries"}[field]
-        options |= {"zip64": {changed: huge} | ({"entries_here": huge} if field == "entries" else {}), "end": sentinels}
+        options |= {"zip64": {changed: huge} | ({"here": huge} if field == "entries" else {}), "end": sentinels}
     data = forge(members, **options)
     tracemalloc.start()
     try:
@@ -224,5 +219,5 @@ def test_forged_numbers_are_refused_in_little_memory(field, huge):
 def test_a_small_file_cannot_declare_many_entries_by_overlapping_headers():
     # One header of 46 bytes for each entry at least, so that memory is bounded by the file.
     for entries in (2, 0xFFFF):
-        data = forge([Member(b"a", b"v")], end={"entries": entries, "entries_here": entries})
+        data = forge([Member(b"a", b"v")], end={"entries": entries, "here": entries})
         assert refused_or({}, data)

@@ -3,7 +3,8 @@
 import struct
 
 import pytest
-from zip_forge import CountingSource, Member, end_record, forge, locator
+from cases.archive_builder import Member, end_record, forge, locator
+from counting_source import CountingSource
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive, iter_headers, read_end
@@ -19,9 +20,6 @@ def refusal(data, error=FormatError):
         list(iter_headers(source, read_end(source)))
     assert caught.value.path == "<memory>"
     return caught.value
-
-
-# --- what is refused ------------------------------------------------------------------------------
 
 
 def test_the_first_part_of_a_split_archive_is_refused():
@@ -52,16 +50,10 @@ def test_bytes_after_the_last_header_are_refused():
     assert "4 bytes after its 2 entries" in str(refusal(forge(members)))
 
 
-# --- how much is read -----------------------------------------------------------------------------
-
-
 def test_a_directory_before_the_searched_end_is_looked_at_once_more():
     source = CountingSource(forge([Member(b"%06d" % number) for number in range(3_000)]))
     assert read_end(source).entries == 3_000
     assert [length for _, length in source.reads] == [END_SEARCH_LENGTH, 4]
-
-
-# --- whether a value is an archive ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

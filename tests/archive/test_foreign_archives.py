@@ -40,9 +40,6 @@ def read_all(data):
     return reader, found
 
 
-# --- the standard library -------------------------------------------------------------------------
-
-
 class Stream(io.RawIOBase):
     """Takes bytes and cannot go back, so that zipfile writes data descriptors."""
 
@@ -156,7 +153,6 @@ PROGRAMS = {
 
 
 def require(*programs):
-    """Skip the running test where a program is missing."""
     absent = [program for program in programs if shutil.which(program) is None]
     if absent:
         pytest.skip(f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed")

@@ -11,7 +11,7 @@ import tracemalloc
 
 import inflate64
 import pytest
-from zip_forge import Member, deflate, forge
+from cases.archive_builder import Member, deflate, forge
 
 from ozx.archive import inflate
 from ozx.archive.inflate import deflate64_decoder, iter_inflated

@@ -1,7 +1,7 @@
 """Archives in a value: their end records are not those of the file."""
 
 import pytest
-from zip_forge import Member, forge
+from cases.archive_builder import Member, forge
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import read_end

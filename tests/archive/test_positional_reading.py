@@ -1,8 +1,7 @@
-"""Reading at a position: with the POSIX calls and without them, from threads and forked processes."""
+"""Reading at a position: with the POSIX calls and without them, from threads."""
 
 import errno
 import os
-import pickle
 import random
 import sys
 import threading
@@ -11,17 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ozx.archive import positional_reading
-from ozx.archive.positional_reading import (
-    PositionalFile,
-    open_for_reading,
-    vector_reader,
-)
+from ozx.archive.positional_reading import PositionalFile, open_for_reading, vector_reader
 from ozx.errors import FormatError
 
 DATA = random.Random(0).randbytes(100_000)
-
-needs_fork = pytest.mark.posix("the system has no fork")
-with_pread = pytest.mark.parametrize("calls", ["posix"], indirect=True)  # each system that forks has these calls
 
 
 @pytest.fixture(params=["posix", "portable"], autouse=True)
@@ -165,14 +157,6 @@ def test_a_named_pipe_is_refused_and_does_not_hang(tmp_path):
         file.fstat()
 
 
-def test_a_pickled_file_is_opened_by_whoever_unpickles_it(path):
-    file = PositionalFile(path)
-    file.read_at(0, 1)
-    copy = pickle.loads(pickle.dumps(file))
-    assert copy.path == path
-    assert copy.read_at(5, 10) == DATA[5:15]
-
-
 def test_eight_threads_read_what_is_there(path):
     file = PositionalFile(path)
     start = threading.Barrier(8)
@@ -207,27 +191,3 @@ def test_of_two_threads_that_open_at_once_one_opens(path):
     file._opening = Lock()
     assert file.fstat().st_size == 100_000
     assert file.read_at(0, 3) == DATA[:3]
-
-
-@needs_fork
-@with_pread
-@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
-def test_parent_and_forked_child_do_not_disturb_each_other(path):
-    file = PositionalFile(path)
-    file.read_at(0, 10)
-
-    def read(seed):
-        rng = random.Random(seed)
-        offsets = [rng.randrange(99_000) for _ in range(300)]
-        return all(file.read_at(offset, 500) == DATA[offset : offset + 500] for offset in offsets)
-
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            code = 0 if read(1) else 2
-        finally:
-            os._exit(code)
-    here = read(2)
-    assert os.waitpid(child, 0)[1] == 0
-    assert here

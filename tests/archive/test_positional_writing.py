@@ -9,7 +9,6 @@ from ozx.archive.positional_writing import write_all_at, write_parts_at
 
 @pytest.fixture(params=["posix", "portable"], autouse=True)
 def calls(request, monkeypatch):
-    """With the POSIX call, where there is one, and without."""
     if request.param == "portable":
         monkeypatch.delattr(os, "pwrite", raising=False)
 

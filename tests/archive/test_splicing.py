@@ -4,10 +4,10 @@ import io
 import zipfile
 
 import pytest
+from cases.archive_builder import Member, extra_field, forge, zip64_extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed import PROMISE, write_archive
-from zip_forge import Member, extra_field, forge, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import parse_columns
@@ -70,7 +70,7 @@ def test_equal_values_give_equal_bytes(tmp_path):
 
 @pytest.mark.parametrize("what", ["prepended", "trailing"])
 def test_other_bytes_around_an_archive(what):
-    archive = forge([Member(b"a", b"{}")], prepended=b"#!/bin/sh\n" if what == "prepended" else b"")
+    archive = forge([Member(b"a", b"{}")], prefix=b"#!/bin/sh\n" if what == "prepended" else b"")
     with pytest.raises(UnsupportedError, match="bytes before or after the archive"):
         replaced(archive + (b"\0" if what == "trailing" else b""), {"a": b"{ }"})
 

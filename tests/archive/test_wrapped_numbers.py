@@ -8,8 +8,7 @@ from bisect import bisect_right
 from itertools import accumulate
 
 import pytest
-from cases.archive_builder import DESCRIPTOR, ArchiveBuilder
-from zip_forge import Member, end_record, zip64_extra
+from cases.archive_builder import DESCRIPTOR, ArchiveBuilder, Member, end_record, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import iter_resolved_headers
@@ -64,7 +63,7 @@ def built(*holes):
 def many(count):
     """Return an archive of empty entries, whose records differ only in name and offset."""
     empty = Member(b"00000", flags=DESCRIPTOR)
-    local, central = empty.local_record()[:-5], empty.central_record(0)[:-9]
+    local, central = empty.local_record()[:-5], empty.central_header(0)[:-9]
     names = [b"%05d" % number for number in range(count)]
     offsets = range(0, count * (len(local) + 5), len(local) + 5)
     body = b"".join(local + name for name in names)

@@ -73,9 +73,6 @@ def expected_end(entries, size, offset, comment=b"", *, short=None):
     return wide + locator + struct.pack("<IHHHHIIH", *classic) + comment
 
 
-# --- byte by byte ---------------------------------------------------------------------------------
-
-
 def test_unused_bytes_are_zeros_between_entries(descriptor):
     writer = ArchiveWriter(descriptor)
     writer.add("a", b"first")
@@ -86,9 +83,6 @@ def test_unused_bytes_are_zeros_between_entries(descriptor):
     assert by_ours(data) == by_zipfile(data) == {"a": b"first", "b": b"second"}
     end = LOCAL_OVERHEAD + 1 + 5
     assert data[end : end + 1_004] == bytes(1_000) + b"PK\3\4"
-
-
-# --- where 32 and 16 bits end ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -158,9 +152,6 @@ def test_the_longest_comment_fits_and_a_longer_one_is_refused(descriptor):
     assert read_end(MemorySource(data)).comment == comment
     with pytest.raises(UsageError, match="at most 65,535 bytes; got 65,536"):
         DirectoryBuilder().finish(0, comment + b"c")
-
-
-# --- values in blocks -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["whole", "blocks"])

@@ -27,14 +27,6 @@ def systems(request):
         request.getfixturevalue("no_renameat2")
 
 
-@pytest.mark.usefixtures("systems")
-@pytest.mark.parametrize("sync", [True, False])
-def test_a_directory_appears_when_it_is_complete(tmp_path, sync):
-    fill(tmp_path / "d", sync=sync)
-    assert names(tmp_path) == ["d"]
-    assert names(tmp_path / "d") == ["new"]
-
-
 def make_old(path):
     path.mkdir()
     (path / "old").write_text("old", encoding="ascii")
@@ -142,9 +134,6 @@ def test_an_interrupt_comes_after_a_step_of_an_exchange_too(tmp_path, monkeypatc
         fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == [left]
     assert names(tmp_path) == (["d", "d.old"] if interrupted in (3, 4) else ["d"])
-
-
-# The directory that is replaced is removed only as it was
 
 
 def make_deep(path):

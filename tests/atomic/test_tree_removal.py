@@ -75,9 +75,6 @@ def test_a_folder_that_another_took_the_place_of_is_not_entered(tmp_path, root, 
     assert is_link or tree(root / "0" / "c") == tree(other)
 
 
-# Another program between any two calls: it writes under a name that is being removed.
-
-
 def replace(path):
     path.with_name("new").write_bytes(b"another")
     path.with_name("new").replace(path)
@@ -166,9 +163,6 @@ def test_a_name_too_long_for_another_beside_it_is_removed_all_the_same(root):
     (root / ("n" * 250)).write_bytes(b"")
     assert remove_recorded(record(root)) == []
     assert not root.exists()
-
-
-# Kills: the marker lets the next run go on.
 
 
 @pytest.mark.posix("needs fork")

@@ -16,7 +16,8 @@ from typing import Any
 
 COMMENT = b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":true}}}}'
 ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
-_MASK_32 = 0xFFFFFFFF
+SENTINEL = _MASK_32 = 0xFFFFFFFF
+_TEXTS = ("name", "extra", "comment")
 PADDING_FIELD = struct.pack("<3H", 0xD935, 2, 1)
 #: The codecs of a shard's index.
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
@@ -54,18 +55,41 @@ def sharding(inner: Sequence[int], codecs: Sequence[Any] = ({"name": "bytes"},),
 
 
 def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> bytes:
-    """Return the ``zarr.json`` of a small array."""
     codecs = [sharding([1] * len(shape), index_codecs=INDEX[:1]) if sharded else {"name": "bytes"}]
     return json.dumps(array_document(shape, chunks, codecs)).encode()
 
 
+def extra_field(identifier: int, data: bytes) -> bytes:
+    return struct.pack("<HH", identifier, len(data)) + data
+
+
+def zip64_extra(*values: int) -> bytes:
+    return extra_field(1, struct.pack(f"<{len(values)}Q", *values))
+
+
+def deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+def _header(layout: str, fields: dict[str, Any]) -> bytes:
+    """Return a header, and what follows it: name, extra field and comment, whose lengths are among its numbers."""
+    signature, texts = fields.pop("signature"), [fields[name] for name in _TEXTS if name in fields]
+    numbers = [
+        fields.get(f"{name}_length", len(value)) if name in _TEXTS else value & _MASK_32
+        for name, value in fields.items()
+        if not name.endswith("_length")
+    ]
+    return b"".join((signature, struct.pack(layout, *numbers), *texts))
+
+
 @dataclass
-class BuiltEntry:
+class Member:
     """A ZIP entry to build; `local` and `central` are values that replace fields of its two headers."""
 
     name: bytes
-    data: bytes  # as stored in the file
-    value: bytes  # before compression
+    data: bytes = b""  # as stored in the file
+    value: bytes | None = None  # before compression
     method: int = 0
     flags: int = 0
     hole: int = 0  # zeros of a sparse file after `data`
@@ -73,72 +97,62 @@ class BuiltEntry:
     after: bytes = b""  # such as a data descriptor
     local: dict[str, Any] = field(default_factory=dict)
     central: dict[str, Any] = field(default_factory=dict)
+    local_extra: bytes = b""
+    central_extra: bytes = b""
+    comment: bytes = b""
 
-    def _fields(self) -> dict[str, Any]:
+    def __post_init__(self) -> None:
+        if self.value is None:
+            self.value = self.data
+
+    def _fields(self, extra: bytes) -> dict[str, Any]:
         return {
-            "name": self.name,
             "flags": self.flags,
             "method": self.method,
+            "time": 0,
+            "date": 33,
             "crc32": zlib.crc32(self.value),
             "compressed": len(self.data) + self.hole,
             "uncompressed": len(self.value) + self.hole,
-            "extra": b"",
+            "name": self.name,
+            "extra": extra,
         }
 
-    def local_header(self, *, zip64: bool) -> bytes:
+    def local_header(self, *, zip64: bool = False) -> bytes:
         """Return a local header (APPNOTE 4.3.7), with or without the ZIP64 field."""
-        fields = self._fields() | self.local
-        extra, compressed, uncompressed = fields["extra"], fields["compressed"], fields["uncompressed"]
+        fields = {"signature": b"PK\3\4", "version": 45 if zip64 else 20} | self._fields(self.local_extra) | self.local
         if zip64:
-            extra = struct.pack("<2H2Q", 1, 16, uncompressed, compressed) + extra
-            compressed = uncompressed = _MASK_32
-        header = struct.pack(
-            "<4s5H3I2H",
-            fields.get("signature", b"PK\x03\x04"),
-            45 if zip64 else 20,
-            fields["flags"],
-            fields["method"],
-            0,
-            33,
-            fields["crc32"],
-            compressed & _MASK_32,
-            uncompressed & _MASK_32,
-            len(fields["name"]),
-            len(extra),
-        )
-        return b"".join((header, fields["name"], extra))
+            fields["extra"] = zip64_extra(fields["uncompressed"], fields["compressed"]) + fields["extra"]
+            fields["compressed"] = fields["uncompressed"] = _MASK_32
+        return _header("<5H3I2H", fields)
+
+    def local_record(self) -> bytes:
+        return self.local_header() + self.data + self.after
 
     def central_header(self, offset: int) -> bytes:
-        """Return the correct central directory header of an entry (APPNOTE 4.3.12)."""
-        fields = self._fields() | {
-            "made_by": 3 << 8 | 45,
-            "external": 0o100644 << 16,
-            "disk": 0,
-            "comment": b"",
-            "version": 45,
-        }
-        fields |= {"offset": offset} | self.central
-        header = struct.pack(
-            "<4s6H3I5H2I",
-            fields.get("signature", b"PK\x01\x02"),
-            fields["made_by"],
-            fields["version"],
-            fields["flags"],
-            fields["method"],
-            0,
-            33,
-            fields["crc32"],
-            fields["compressed"] & _MASK_32,
-            fields["uncompressed"] & _MASK_32,
-            len(fields["name"]),
-            len(fields["extra"]),
-            len(fields["comment"]),
-            fields["disk"],
-            0,
-            fields["external"],
-            fields["offset"] & _MASK_32,
-        )
-        return b"".join((header, fields["name"], fields["extra"], fields["comment"]))
+        """Return the header in the central directory (APPNOTE 4.3.12)."""
+        fields = {"signature": b"PK\1\2", "made_by": 3 << 8 | 45, "version": 45} | self._fields(self.central_extra)
+        fields |= {"comment": self.comment, "disk": 0, "internal": 0, "external": 0o100644 << 16, "offset": offset}
+        return _header("<6H3I5H2I", fields | self.central)
+
+
+def end_record(entries: int, size: int, offset: int, comment: bytes = b"", /, **changes: int) -> bytes:
+    """Return the classic end record (4.3.16)."""
+    fields = {"disk": 0, "directory_disk": 0, "here": entries, "entries": entries, "size": size, "offset": offset}
+    fields |= {"comment_length": len(comment)} | changes
+    return b"PK\5\6" + struct.pack("<4H2IH", *fields.values()) + comment
+
+
+def zip64_end(entries: int, size: int, offset: int, /, **changes: int) -> bytes:
+    """Return the ZIP64 end record (4.3.14)."""
+    fields = {"rest": 44, "made_by": 45, "version": 45, "disk": 0, "directory_disk": 0, "here": entries}
+    fields |= {"entries": entries, "size": size, "offset": offset} | changes
+    return b"PK\6\6" + struct.pack("<Q2H2I4Q", *fields.values())
+
+
+def locator(offset: int, /, **changes: int) -> bytes:
+    """Return the ZIP64 locator (4.3.15)."""
+    return b"PK\6\7" + struct.pack("<IQI", *({"disk": 0, "offset": offset, "disks": 1} | changes).values())
 
 
 class ArchiveBuilder:
@@ -148,7 +162,7 @@ class ArchiveBuilder:
     """
 
     def __init__(self) -> None:
-        self.entries: list[BuiltEntry] = []
+        self.entries: list[Member] = []
         self.file_order: list[str] | None = None
         self.comment = COMMENT
         self.zip64_local = self.zip64_end = True
@@ -159,7 +173,6 @@ class ArchiveBuilder:
 
     @classmethod
     def of(cls, values: Mapping[str, bytes]) -> ArchiveBuilder:
-        """Return a builder of an archive of these values."""
         builder = cls()
         for name, value in values.items():
             builder.add(name, value)
@@ -171,16 +184,15 @@ class ArchiveBuilder:
         return cls.of({"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values)
 
     def names(self) -> list[str]:
-        """Return the entry names in the order of the central directory."""
         return [entry.name.decode("utf-8", "surrogateescape") for entry in self.entries]
 
-    def __getitem__(self, name: str) -> BuiltEntry:
+    def __getitem__(self, name: str) -> Member:
         return self.entries[self.names().index(name)]
 
     def add(self, name: str | bytes, value: bytes = b"", *, at: int | None = None, **fields: Any) -> ArchiveBuilder:
         """Add an uncompressed entry at the end, or at position `at`."""
         raw = name.encode() if isinstance(name, str) else name
-        entry = BuiltEntry(raw, value, value, **({"flags": 0 if raw.isascii() else UTF8} | fields))
+        entry = Member(raw, value, value, **({"flags": 0 if raw.isascii() else UTF8} | fields))
         self.entries.insert(len(self.entries) if at is None else at, entry)
         return self
 
@@ -192,23 +204,17 @@ class ArchiveBuilder:
         return self
 
     def value(self, name: str, value: bytes) -> ArchiveBuilder:
-        """Replace the value of an entry."""
         return self.set(name, data=value, value=value)
 
     def remove(self, name: str) -> ArchiveBuilder:
-        """Remove an entry from the archive."""
         self.entries.remove(self[name])
         return self
 
     def rename(self, name: str, new: str) -> ArchiveBuilder:
-        """Rename an entry of the archive."""
         return self.set(name, name=new.encode())
 
     def deflate(self, name: str) -> ArchiveBuilder:
-        """Compress an entry with Deflate."""
-        packer = zlib.compressobj(wbits=-15)
-        data = packer.compress(self[name].value) + packer.flush()
-        return self.set(name, data=data, method=8)
+        return self.set(name, data=deflate(self[name].value), method=8)
 
     def stream(self, name: str, *, signature: bool = True) -> ArchiveBuilder:
         """Write sizes and CRC-32 of an entry after its data, as streaming writers do (APPNOTE 4.3.9)."""
@@ -226,12 +232,10 @@ class ArchiveBuilder:
         return self.add(name, self[name].value if value is None else value)
 
     def reorder(self, *names: str) -> ArchiveBuilder:
-        """Sort the entries into the given order, in the central directory and in the file."""
         self.entries = [self[name] for name in names]
         return self
 
     def set_end(self, **fields: int) -> ArchiveBuilder:
-        """Replace fields of the classic end record."""
         self.end |= fields
         return self
 
@@ -260,26 +264,16 @@ class ArchiveBuilder:
         return [*pieces, directory, self.tail_gap, self._end(len(self.entries), len(directory), position), self.suffix]
 
     def _end(self, entries: int, size: int, offset: int) -> bytes:
-        wide = {"disk": 0, "directory_disk": 0, "here": entries, "entries": entries, "size": size, "offset": offset}
-        count = min(entries, 0xFFFF) if self.zip64_end else entries & 0xFFFF
-        place = min(offset, _MASK_32) if self.zip64_end else offset & _MASK_32
-        end = wide | {"here": count, "entries": count, "offset": place} | self.end
-        wide |= self.wide_end
-        rest = wide.pop("rest", 44)
-        locator = {"disk": 0, "offset": offset + size + len(self.tail_gap), "disks": 1} | self.locator
-        comment_length = end.pop("comment_length", len(self.comment))
-        result = b""
-        if self.zip64_end:
-            result += struct.pack("<4sQ2H2I4Q", b"PK\x06\x06", rest, 45, 45, *wide.values())
-            result += struct.pack("<4sIQI", b"PK\x06\x07", *locator.values())
-        return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
+        if not self.zip64_end:
+            return end_record(entries & 0xFFFF, size, offset & _MASK_32, self.comment, **self.end)
+        wide = zip64_end(entries, size, offset, **self.wide_end)
+        wide += locator(offset + size + len(self.tail_gap), **self.locator)
+        return wide + end_record(min(entries, 0xFFFF), size, min(offset, _MASK_32), self.comment, **self.end)
 
     def pieces(self) -> list[bytes | int]:
-        """Return the archive as a list: bytes, and the lengths of holes (runs of zeros)."""
         return [piece for piece in self._pieces() if piece]
 
     def build(self) -> bytes:
-        """Return the bytes of the archive."""
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in self._pieces())
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -292,6 +286,12 @@ class ArchiveBuilder:
                 else:
                     file.seek(piece, 1)
         return path
+
+
+def forge(members: Sequence[Member] = (), *, zip64: dict[str, int] | None = None, **attributes: Any) -> bytes:
+    """Return an archive without ZIP64 fields of its own; `zip64`, even if empty, adds ZIP64 end records."""
+    builder = ArchiveBuilder().classic().with_(entries=list(members), **{"comment": b""} | attributes)
+    return builder.with_(zip64_end=zip64 is not None, wide_end=zip64 or {}).build()
 
 
 def write_tree(root: str | os.PathLike[str], values: Mapping[str, bytes]) -> Path:

@@ -1,7 +1,5 @@
 """A test case of a rule: a file or directory that breaks or obeys the rule, and the expected findings."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -50,7 +48,6 @@ class Case:
         return self.rule in self.severities()
 
     def severities(self) -> dict[str, Severity]:
-        """Return the severity of each expected finding by rule id."""
         items = [item.partition("=") for item in self.found.split()]
         return {rule: cast("Severity", severity) or RULES[rule].severity for rule, _, severity in items}
 

@@ -45,8 +45,6 @@ def _gzip(data: bytes) -> bytes:
 def _case(
     rule: str, name: str, values: Mapping[str, bytes], found: str = "", document: Mapping[str, Any] | None = None
 ) -> Case:
-    """Return a case: an image with one array, and the array's stored values by key."""
-
     def make() -> ArchiveBuilder:
         builder = ArchiveBuilder().add("zarr.json", group())
         builder.add("0/zarr.json", json.dumps(_array() if document is None else document).encode())

@@ -8,8 +8,6 @@ extensions (ZEP 10) that a program should know for these cases: ``example.offset
 for each dimension, none outside of the array; ``example.array-statistics`` has `min`, which is not above `max`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

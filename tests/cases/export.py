@@ -28,8 +28,6 @@
 The same cases give the same bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """All cases of the rules about archives and stored values, by rule."""
 
-from __future__ import annotations
-
 import json
 
 from .ambiguity_cases import AMBIGUITY_CASES

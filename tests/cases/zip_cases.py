@@ -14,7 +14,6 @@ _valid = ArchiveBuilder.valid
 
 
 def _both(builder: ArchiveBuilder, name: str, **fields: int) -> ArchiveBuilder:
-    """Set fields in the local header and in the central header of an entry."""
     return builder.set(name, local=fields, central=fields)
 
 

@@ -10,12 +10,10 @@ __all__ = ["home", "program", "programs", "registry"]
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def cells(tmp_path):
-    """The small image, packed."""
     return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")

@@ -79,8 +79,6 @@ def test_a_terminal_gets_a_question_mark_for_what_it_lacks(monkeypatch):
 
 
 def raising(monkeypatch, error):
-    """Have every command raise `error`."""
-
     def fail(**_):
         raise error
 

@@ -1,7 +1,5 @@
 """Which of two arguments is the output."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

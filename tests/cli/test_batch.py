@@ -48,8 +48,7 @@ def test_a_pipe_gets_each_line_while_later_files_are_still_to_come(here):
 @pytest.mark.ci
 @pytest_posix
 @pytest.mark.parametrize(
-    ("options", "advice"),
-    [(["--resume"], "the same command again"), ([], "the same command again, with --resume")],
+    ("options", "advice"), [(["--resume"], "the same command again"), ([], "the same command again, with --resume")]
 )
 def test_an_interrupt_says_what_is_left_and_how_to_go_on(here, options, advice):
     names = [make_image(here / f"image-{number:03}.ome.zarr").name for number in range(300)]

@@ -18,7 +18,6 @@ ozx = command()
 
 @pytest.fixture
 def archives(here):
-    """Three archives, the second of which is damaged."""
     names = [f"{letter}.ozx" for letter in "abc"]
     for name in names:
         pack_tree(FIXTURES / "image.ome.zarr", here / name)

@@ -40,7 +40,6 @@ def hint_of(capsys, line):
 
 
 def type_command(hint, out=None):
-    """Run the command at the end of a hint."""
     words = shlex.split(hint[hint.index("ozx ") :], posix=os.name != "nt")
     command = [word.strip('"') if os.name == "nt" else word for word in words[1:]]
     assert run([out if word == "OUT.ozx" else word for word in command]) == 0

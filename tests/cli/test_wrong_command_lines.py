@@ -101,8 +101,7 @@ def folder(here):
 
 
 @pytest.mark.parametrize(
-    ("verb", "arguments", "message"),
-    [(verb, *line) for verb, lines in WRONG.items() for line in lines],
+    ("verb", "arguments", "message"), [(verb, *line) for verb, lines in WRONG.items() for line in lines]
 )
 def test_a_wrong_command_line_ends_with_2_and_changes_nothing(capsys, folder, verb, arguments, message):
     before = tree(folder)

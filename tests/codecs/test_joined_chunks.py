@@ -100,8 +100,7 @@ def test_each_value_is_verified():
 
 
 @pytest.mark.parametrize(
-    ("codecs", "is_joined"),
-    [([_BYTES, _ZSTD], True), ([_BYTES], False), ([_BYTES, {"name": "crc32c"}, _ZSTD], False)],
+    ("codecs", "is_joined"), [([_BYTES, _ZSTD], True), ([_BYTES], False), ([_BYTES, {"name": "crc32c"}, _ZSTD], False)]
 )
 def test_only_frames_of_zstd_are_joined(codecs, is_joined):
     codec = compile_codecs(codecs, _SHAPE, np.dtype("u2"))

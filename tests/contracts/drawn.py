@@ -1,7 +1,5 @@
 """Hierarchies and archives for the contract suites, drawn by hypothesis, and their pixels as zarr-python reads them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,22 +23,10 @@ COMPRESSORS: list[Any] = [[], [ZstdCodec(level=1)], [GzipCodec(level=1)], [Blosc
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A drawn hierarchy.
+    """A drawn hierarchy."""
 
-    Attributes
-    ----------
-    values
-        The values of all keys.
-    extra
-        The keys that belong to no node.
-    axes
-        The axes of the image.
-    zarr_format
-        2 or 3.
-    """
-
-    values: dict[str, bytes]
-    extra: set[str]
+    values: dict[str, bytes]  # the values of all keys
+    extra: set[str]  # the keys that belong to no node
     axes: str
     zarr_format: int = 3
 
@@ -50,7 +36,6 @@ class Hierarchy:
 
 
 def pixels_of(values: dict[str, bytes], zarr_format: int = 3) -> dict[str, np.ndarray]:
-    """Return the pixels of each array, by path."""
     store = MemoryStore({key: buffer(data) for key, data in values.items()})
     ending = "zarr.json" if zarr_format == 3 else ".zarray"
     found = {}
@@ -122,7 +107,6 @@ def arrays(draw, shape: tuple[int, ...], dtypes: list[str]) -> tuple[np.ndarray,
 
 
 def image_metadata(axes: str, levels: int, version: str = "0.5") -> dict[str, Any]:
-    """Return the attributes of an image."""
     kinds = {"t": "time", "c": "channel"}
     scales = [[1.0] * len(axes) if level == 0 else [2.0 if axis in "yx" else 1.0 for axis in axes] for level in (0, 1)]
     datasets = [
@@ -196,7 +180,6 @@ class Form:
     zip64: bool = True
 
     def build(self, values: dict[str, bytes]) -> bytes:
-        """Return an archive of values."""
         names = list(values)
         if self.order == "reversed":
             names.reverse()

@@ -1,7 +1,5 @@
 """The kinds of places from which ozx reads and to which it writes, each with its server, for the contract suites."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
@@ -24,22 +22,13 @@ WHOLE = SOURCES[:5]
 
 
 class Places:
-    """A folder and three servers, for as long as a module of tests runs.
-
-    Attributes
-    ----------
-    folder
-        The local folder.
-    files, folders, s3
-        The servers of one archive, of the files below `folder`, and of a bucket.
-    """
+    """A folder and three servers, for as long as a module of tests runs."""
 
     def __init__(self, folder: Path, files: RangeServer, folders: FolderServer, s3: reference_s3.Server) -> None:
         self.folder, self.files, self.folders, self.s3 = folder, files, folders, s3
         self._numbers = itertools.count()
 
     def new(self, ending: str = "") -> Path:
-        """Return a path that was not used before."""
         return self.folder / f"n{next(self._numbers)}{ending}"
 
     def put(self, hierarchy: Hierarchy, form: Form = Form(), kinds=SOURCES) -> dict[str, str]:  # noqa: B008
@@ -68,7 +57,6 @@ class Places:
         return {kind: found[kind] for kind in kinds}
 
     def output(self, kind: str, ending: str = ".ozx") -> str:
-        """Return a new path or URL of a kind to write to."""
         path = self.new(ending)
         return f"s3://b/{path.name}" if "S3" in kind else os.fspath(path)
 

@@ -1,7 +1,5 @@
 """Sinks: any plan, from any kind of source to any kind of sink, keeps every bit, and gives the same bytes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -15,16 +13,7 @@ import numpy as np
 import pytest
 import zarr
 from cases.archive_builder import array, group
-from drawn import (
-    Form,
-    Hierarchy,
-    bits,
-    forms,
-    hierarchies,
-    image_metadata,
-    old_hierarchies,
-    pixels_of,
-)
+from drawn import Form, Hierarchy, bits, forms, hierarchies, image_metadata, old_hierarchies, pixels_of
 from faults import WRITING, Faults, InjectedError, injected
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings
@@ -97,7 +86,6 @@ class _Late(Future):
 
 @st.composite
 def plans(draw, axes: str) -> dict:
-    """Draw options of repack."""
     named = st.sets(st.sampled_from(axes), min_size=1).map(sorted)
     plan: dict = {"codec": draw(st.sampled_from([None, None, "zstd:1", "gzip:1", "blosc-lz4", "none"]))}
     chunks = {axis: draw(st.integers(1, 6)) for axis in draw(named)} if draw(st.booleans()) else {}
@@ -112,7 +100,6 @@ def plans(draw, axes: str) -> dict:
 
 
 def layout_of(document: dict) -> tuple[list[int], list[int] | None, list[str]]:
-    """Return chunks, shards, and codecs of an array."""
     outer, codecs, shards = document["chunk_grid"]["configuration"]["chunk_shape"], document["codecs"], None
     while codecs[0]["name"] == "sharding_indexed":
         shards = outer if shards is None else shards

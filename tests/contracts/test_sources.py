@@ -1,7 +1,5 @@
 """Sources: any range of any value, from any kind of place and any form of archive, gives the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zlib

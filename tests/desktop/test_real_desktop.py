@@ -4,8 +4,6 @@ Each test has a home directory, a message bus and, where it needs one, a screen 
 writes down its arguments.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -104,14 +102,12 @@ def _programs():
 
 @pytest.fixture
 def session(tmp_path):
-    """A home directory and a message bus."""
     with private_session(tmp_path) as home:
         yield home
 
 
 @pytest.fixture
 def screen(session):
-    """A function that returns what is to be seen."""
     with private_screen() as pixels:
         yield pixels
 

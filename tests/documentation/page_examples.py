@@ -16,8 +16,6 @@ A page is Markdown. Blocks of the kinds ``console`` and ``python`` run in order,
 not see.
 """
 
-from __future__ import annotations
-
 import difflib
 import doctest
 import itertools

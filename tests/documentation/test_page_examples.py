@@ -13,7 +13,6 @@ pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="examples a
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Return a function that runs a page of this text."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)

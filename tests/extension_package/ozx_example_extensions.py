@@ -1,7 +1,5 @@
 """Handlers of two extensions from the examples of ZEP 10, as another package would add them to ozx."""
 
-from __future__ import annotations
-
 from ozx import UnsupportedError
 from ozx.extensions import Fault
 

@@ -1,7 +1,5 @@
 """Check whether all readers of ozx, and readers of other programs, agree about an archive."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os
@@ -104,7 +102,6 @@ async def _read(store: ozx.OzxStore) -> tuple[Values, set[str]]:
 
 
 def values_of_unpack(path: Path) -> Values | None:
-    """Return the values that `ozx.unpack` writes; None if it refuses the archive."""
     out = path.with_name("unpacked")
     try:
         ozx.unpack(path, out, sync=False)
@@ -114,7 +111,6 @@ def values_of_unpack(path: Path) -> Values | None:
 
 
 def values_of_cat(path: Path) -> Values:
-    """Return the values that ``ozx cat`` prints; of entries with the same name, the last."""
     values: Values = {}
     try:
         view = open_view(Place.parse(path))
@@ -131,7 +127,6 @@ def values_of_cat(path: Path) -> Values:
 
 
 def values_of_program(program: str, path: Path) -> Values | None:
-    """Return the values that a program extracts; None if its exit code states a failure."""
     with tempfile.TemporaryDirectory(prefix="ozx-agreement-") as out:
         command = [part.format(archive=path, out=out) for part in EXTRACTORS[program]]
         environment = os.environ | {"LC_ALL": "C.UTF-8"}
@@ -140,12 +135,10 @@ def values_of_program(program: str, path: Path) -> Values | None:
 
 
 def missing_programs() -> list[str]:
-    """Return the programs that are not installed."""
     return [program for program in EXTRACTORS if shutil.which(program) is None]
 
 
 def values_of_zipfile(data: bytes) -> Values | None:
-    """Return the values that zipfile reads; None if it refuses any of them."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}

@@ -5,8 +5,6 @@ directory, the local header, the data descriptor or the ZIP64 field of either he
 in each form that writers use.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 import zlib
@@ -15,8 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from cases.archive_builder import COMMENT, DESCRIPTOR, array, group
-from zip_forge import deflate
+from cases.archive_builder import COMMENT, DESCRIPTOR, array, deflate, group
 
 NAME = b"0/c/1"
 #: The values of each archive before a field is changed. The changed value is longer than its deflated form.
@@ -81,7 +78,6 @@ class Form:
 
 
 def forms() -> list[Form]:
-    """Return the forms that writers use, for stored and for deflated entries."""
     return [
         Form(f"{name}, {'deflated' if method else 'stored'}", method, **options)
         for method in (0, 8)
@@ -97,7 +93,6 @@ def forms() -> list[Form]:
 
 
 def changes(form: Form) -> list[Change]:
-    """Return every change of one field of a form."""
     return [
         Change(place, name, kind)
         for place, fields in form.parts.items()

@@ -1,7 +1,5 @@
 """The answer of each entry point ("door") of ozx to an archive: ``whole``, ``part``, ``read``, or the broken rule."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable
@@ -29,7 +27,6 @@ def by_open(path: Path, expected: Values) -> str:
 
 
 def by_store(path: Path, expected: Values) -> str:
-    """Read every key through a store."""
     store = ozx.OzxStore(path)
     try:
         return compared(contents(store), expected)
@@ -74,7 +71,6 @@ def by_repack(path: Path, expected: Values) -> str:
 
 
 def assert_sound(path: Path, *kinds: str) -> None:
-    """Assert that a written file has no errors of these kinds."""
     wrong = [found for found in ozx.validate(path).findings if found.severity == "error" and found.id.startswith(kinds)]
     assert not wrong, wrong
 
@@ -98,7 +94,6 @@ DOORS: dict[str, Callable[[Path, Values], str]] = {
 
 
 def answer(door: str, path: Path, expected: Values) -> str:
-    """Return the answer of a door; an exception from outside of ozx, or a file in a wrong place, is a failure."""
     folder = path.parent
     before = set(listing(folder.parent))
     with warnings.catch_warnings():

@@ -3,8 +3,6 @@
 The damage comes from a random generator: the same seed makes the same mutants. Everything happens in memory.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import struct
@@ -67,7 +65,6 @@ class Record:
 
     @property
     def stop(self) -> int:
-        """The offset of its end."""
         return self.start + self.length
 
 
@@ -258,7 +255,6 @@ def _like_a_descriptor() -> bytes:
 
 @cache
 def bases() -> tuple[Base, ...]:
-    """Return the archives; they are made only once."""
     values, holes, odd = full(), sparse(), full() | {"OME/empty": b"", "OME/x": _like_a_descriptor()}
     long = values | {"0/c/0/1": _pixels(5, 700), "OME/METADATA.ome.xml": _pixels(6, 2_500), "OME/x": b"x"}
     # Nothing but inflating shows how often the size of a compressible value wrapped.
@@ -307,7 +303,6 @@ def mutate(base: Base, rng: random.Random, kind: str | None = None) -> tuple[byt
 
 
 def edited(data: bytes, edits: list[Edit]) -> bytes:
-    """Return `data` with the edits."""
     before = len(data) + 1
     for start, length, new in sorted(edits, reverse=True):
         if start + length <= before:  # otherwise damages overlap: the one at the higher offset counts

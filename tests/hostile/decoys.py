@@ -6,8 +6,6 @@ Each run takes a random command with relative paths. The workers' folder has oth
 Nothing but the named sources and outputs may change, and the log names what was done.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -64,7 +62,6 @@ def cluster_in(folder: Path) -> Iterator[str]:
 
 
 def run_once(chance: random.Random, base: Path, home: Path, address: str) -> str:
-    """Run a random command in a new project; return it. Raise `AssertionError` if anything else was touched."""
     project = Path(tempfile.mkdtemp(prefix="project-", dir=base))
     fill = chance.randrange(1, 200)
     make_files(project, fill)
@@ -114,7 +111,6 @@ def _check(path: Path, fill: int) -> None:
 
 
 def main() -> None:
-    """Run commands, and print what was run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)

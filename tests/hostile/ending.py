@@ -1,7 +1,5 @@
 """Functions that end work from outside: by a signal at a random moment, or by a full disk."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

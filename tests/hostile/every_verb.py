@@ -5,8 +5,6 @@ To run more by hand (each number is one mutation; the same seed makes the same m
     PYTHONPATH=src python tests/hostile/every_verb.py --documents 2000 --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io
@@ -221,7 +219,6 @@ def mutated(rng: random.Random) -> Values:
 
 
 def answer_of(arguments: list[str]) -> tuple[int, str]:
-    """Run one command line in this process; return its exit code and its output."""
     told, raw = io.StringIO(), io.BytesIO()
     out = io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", write_through=True)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told), warnings.catch_warnings():
@@ -276,7 +273,6 @@ def faults(values: Values, folder: Path, *, archive: bool, verbs: list[str], has
 
 
 def write_hierarchy(values: Values, folder: Path, *, archive: bool) -> Path:
-    """Write the hierarchy for the verbs."""
     path = folder / ("in.ozx" if archive else "in.ome.zarr")
     if not archive:
         return write_tree(path, values)
@@ -285,7 +281,6 @@ def write_hierarchy(values: Values, folder: Path, *, archive: bool) -> Path:
 
 
 def arguments_of(verb: str, folder: Path, *, archive: bool) -> list[str]:
-    """Return the command line of a verb for the hierarchy in `folder`."""
     path = folder / ("in.ozx" if archive else "in.ome.zarr")
     return [os.fspath(path) if word == "IN" else word.replace("OUT", f"{folder}/out") for word in VERBS[verb]]
 

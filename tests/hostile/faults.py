@@ -1,7 +1,5 @@
 """System calls that fail once: a test first counts the calls, then lets each of them fail."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io
@@ -94,12 +92,10 @@ class Faults:
 
     @property
     def count(self) -> int:
-        """The number of calls so far."""
         return self._counter.value
 
     @property
     def fired(self) -> str | None:
-        """The name of the call that failed, or None."""
         return self._fired.value.decode() or None
 
     @property
@@ -108,7 +104,6 @@ class Faults:
         return self._place.value.decode()
 
     def check(self, name: str, code: int) -> None:
-        """Count a call; raise an error if its number is `deadly`."""
         with self.lock:
             number = self._counter.value
             self._counter.value += 1

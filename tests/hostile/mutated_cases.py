@@ -5,8 +5,6 @@ To run more by hand (each number is one mutation; the same seed makes the same m
     PYTHONPATH=src:tests python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
@@ -36,7 +34,6 @@ MOST_FINDINGS = 1000
 
 @cache
 def archives():
-    """Return the archives to mutate: all small archives of the cases."""
     large = ("zip/large-entry", "zip/many-entries", "zip/overflow")
     made = [case.make() for case in CASES if case.rule not in large]
     built = {made.build() if isinstance(made, ArchiveBuilder) else made for made in made if not isinstance(made, dict)}
@@ -45,7 +42,6 @@ def archives():
 
 @cache
 def hierarchies():
-    """Return the documents to mutate: the documents of every case, in parsed form."""
     return [
         {key: json.loads(value) if is_json(value) else value.decode() for key, value in documents_of(case).items()}
         for file in FILES.values()
@@ -138,7 +134,6 @@ def run_archives(numbers, seed, tally=None):
 
 
 def run_documents(numbers, seed, tally=None):
-    """Mutate metadata documents."""
     tally, seeds = tally or Tally(), hierarchies()
     others = [document for documents in seeds for document in documents.values() if isinstance(document, dict)]
     for number in numbers:

@@ -3,8 +3,6 @@
 tests/changed_documents.py draws documents with Hypothesis.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ replaces a file, the writer replaces the file with whole archives; at the end, t
 or changed by the verb.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

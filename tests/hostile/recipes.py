@@ -7,8 +7,6 @@ The answers are ids of rules, or
 - ``read``: the door answers, because it does not read the faulty part.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile
@@ -56,11 +54,9 @@ class Recipe:
 
     @cached_property
     def archive(self) -> bytes:
-        """The archive's bytes."""
         return self.made if isinstance(self.made, bytes) else self.made.build()
 
     def values(self) -> dict[str, bytes]:
-        """Return the values in the archive: for each name, the last value."""
         if isinstance(self.made, bytes):
             return self.holds
         entries = zip(self.made.names(), self.made.entries, strict=True)
@@ -371,6 +367,11 @@ MENDED = {"./evil": "evil", "0/./evil": "0/evil", "0//evil": "0/evil", "~/evil":
 RESERVED = ("CON", "nul.txt", "COM1", "LPT9.zarr", "aux/evil", "trailing.", "blank ", "stream:evil", "a?b", "CONIN$")
 
 
+def with_chunk(**fields: Any) -> Callable[[], ArchiveBuilder]:
+    """Return a function that makes an archive whose chunk has these fields."""
+    return lambda: valid().set("0/c/0", **fields)
+
+
 RECIPES = [
     # Bombs.
     Recipe("one entry inflates 1,000 : 1", lambda: deflated_zeros(BOMB), "zip/bomb", "rfc9/stored zip/bomb"),
@@ -421,27 +422,14 @@ RECIPES = [
     ),
     Recipe("deflated, inflates to more", lambda: lying_deflate(8), "zip/inflate", "rfc9/stored"),
     Recipe("deflated, inflates to less", lambda: lying_deflate(2000), "zip/inflate", "rfc9/stored"),
-    Recipe(
-        "deflated, goes on behind its end",
-        deflate_with_tail,
-        "zip/inflate",
-        "rfc9/stored",
-    ),
-    refused(
-        "zip/local-header", "the two headers differ in size", lambda: valid().set("0/c/0", local={"uncompressed": 3})
-    ),
-    refused("zip/local-header", "the two headers differ in method", lambda: valid().set("0/c/0", local={"method": 8})),
-    refused(
-        "zip/local-header", "the two headers differ in name", lambda: valid().set("0/c/0", local={"name": b"0/c/1"})
-    ),
-    refused("zip/local-header", "the two headers differ in CRC-32", lambda: valid().set("0/c/0", local={"crc32": 1})),
+    Recipe("deflated, goes on behind its end", deflate_with_tail, "zip/inflate", "rfc9/stored"),
+    refused("zip/local-header", "the two headers differ in size", with_chunk(local={"uncompressed": 3})),
+    refused("zip/local-header", "the two headers differ in method", with_chunk(local={"method": 8})),
+    refused("zip/local-header", "the two headers differ in name", with_chunk(local={"name": b"0/c/1"})),
+    refused("zip/local-header", "the two headers differ in CRC-32", with_chunk(local={"crc32": 1})),
     Recipe("another CRC-32 in both", lambda: both("0/c/0", crc32=1), "zip/crc", "", lost=("0/c/0",)),
     # ZIP64.
-    closed(
-        "zip/zip64-field",
-        "a placeholder and no ZIP64 field",
-        lambda: valid().set("0/c/0", central={"compressed": SENTINEL}),
-    ),
+    closed("zip/zip64-field", "a placeholder and no ZIP64 field", with_chunk(central={"compressed": SENTINEL})),
     closed(
         "zip/zip64-field",
         "a ZIP64 field that is too short",
@@ -456,10 +444,7 @@ RECIPES = [
     Recipe("a ZIP64 field of other sizes, not asked for", lambda: in_zip64_field(9, 9), "whole", "zip/zip64-field"),
     Recipe("a ZIP64 field of the same sizes, not asked for", lambda: in_zip64_field(4, 4), "whole", ""),
     Recipe(
-        "a ZIP64 field of another offset, not asked for",
-        lambda: in_zip64_field(4, 4, 0),
-        "whole",
-        "zip/zip64-field",
+        "a ZIP64 field of another offset, not asked for", lambda: in_zip64_field(4, 4, 0), "whole", "zip/zip64-field"
     ),
     Recipe(
         "a ZIP64 field of other sizes in the local header, not asked for",
@@ -476,13 +461,13 @@ RECIPES = [
     ),
     Recipe(
         "an extra field that runs out of its block",
-        lambda: valid().set("0/c/0", central={"extra": b"\x01\0\xff\xff"}),
+        with_chunk(central={"extra": b"\x01\0\xff\xff"}),
         "whole",
         "zip/extra-block",
     ),
     refused("zip/bounds", "offset -1", lambda: in_zip64_field((1 << 64) - 1, offset=SENTINEL)),
     refused("zip/bounds", "offset 2**63", lambda: in_zip64_field(1 << 63, offset=SENTINEL)),
-    refused("zip/bounds", "offset behind the file", lambda: valid().set("0/c/0", central={"offset": 1 << 31})),
+    refused("zip/bounds", "offset behind the file", with_chunk(central={"offset": 1 << 31})),
     Recipe(
         "offset of another entry",
         lambda: in_directory_only(valid(), "0/c/1", b"abcd", 0),
@@ -545,7 +530,7 @@ RECIPES = [
     closed(
         "rfc9/not-split", "a disk number in the end record", lambda: valid().classic().set_end(disk=1, directory_disk=1)
     ),
-    Recipe("a disk number of an entry", lambda: valid().set("0/c/0", central={"disk": 1}), "whole", "rfc9/not-split"),
+    Recipe("a disk number of an entry", with_chunk(central={"disk": 1}), "whole", "rfc9/not-split"),
     closed("rfc9/not-split", "two disks in the locator", lambda: valid().with_(locator={"disks": 2})),
     # Names.
     *[
@@ -651,12 +636,7 @@ RECIPES = [
         "Unicode path: beside an ASCII name",
         lambda: unicode_path("evil", of=b"plain", raw=b"plain"),
     ),
-    Recipe(
-        "Unicode path: the same ASCII name",
-        lambda: unicode_path("plain", of=b"plain", raw=b"plain"),
-        "whole",
-        "",
-    ),
+    Recipe("Unicode path: the same ASCII name", lambda: unicode_path("plain", of=b"plain", raw=b"plain"), "whole", ""),
     Recipe(
         "Unicode path: beside an ASCII name, in the local header only",
         lambda: in_local_header_only(unicode_path("evil", of=b"plain", raw=b"plain")),
@@ -687,20 +667,17 @@ RECIPES = [
         "rfc9/zip64",
     ),
     Recipe(
-        "a descriptor of a deflated entry",
-        lambda: valid().deflate("0/c/0").stream("0/c/0"),
-        "whole",
-        "rfc9/stored",
+        "a descriptor of a deflated entry", lambda: valid().deflate("0/c/0").stream("0/c/0"), "whole", "rfc9/stored"
     ),
     Recipe(
         "a descriptor that the directory alone announces",
-        lambda: valid().set("0/c/0", central={"flags": DESCRIPTOR}),
+        with_chunk(central={"flags": DESCRIPTOR}),
         "whole",
         "zip/local-header",
     ),
     Recipe(
         "a descriptor that the local header alone announces",
-        lambda: valid().set("0/c/0", local={"flags": DESCRIPTOR}),
+        with_chunk(local={"flags": DESCRIPTOR}),
         "whole",
         "zip/local-header",
     ),
@@ -711,32 +688,23 @@ RECIPES = [
         "whole",
         "zip/local-header",
     ),
-    refused("zip/encrypted", "encrypted by bit 0", lambda: valid().set("0/c/0", flags=ENCRYPTED)),
-    refused("zip/encrypted", "encrypted by bit 6", lambda: valid().set("0/c/0", flags=0x41)),
-    refused(
-        "zip/local-header",
-        "encrypted in the local header only",
-        lambda: valid().set("0/c/0", local={"flags": ENCRYPTED}),
-    ),
+    refused("zip/encrypted", "encrypted by bit 0", with_chunk(flags=ENCRYPTED)),
+    refused("zip/encrypted", "encrypted by bit 6", with_chunk(flags=0x41)),
+    refused("zip/local-header", "encrypted in the local header only", with_chunk(local={"flags": ENCRYPTED})),
     Recipe(
         "encrypted in the directory only",
-        lambda: valid().set("0/c/0", central={"flags": ENCRYPTED}),
+        with_chunk(central={"flags": ENCRYPTED}),
         "zip/encrypted",
         "zip/encrypted zip/local-header",
     ),
-    Recipe(
-        "an encrypted directory",
-        lambda: valid().set("0/c/0", flags=0x2001),
-        "zip/encrypted",
-        "zip/encrypted zip/flags",
-    ),
+    Recipe("an encrypted directory", with_chunk(flags=0x2001), "zip/encrypted", "zip/encrypted zip/flags"),
     Recipe(
         "AES by its method",
-        lambda: valid().set("0/c/0", method=99, flags=ENCRYPTED),
+        with_chunk(method=99, flags=ENCRYPTED),
         "zip/encrypted",
         "rfc9/stored zip/encrypted zip/method",
     ),
-    Recipe("lzma", lambda: valid().set("0/c/0", method=14), "zip/method", "rfc9/stored zip/method"),
-    Recipe("method 65,535", lambda: valid().set("0/c/0", method=SENTINEL_16), "zip/method", "rfc9/stored zip/method"),
-    Recipe("a time that is none", lambda: valid().set("0/c/0", central={"extra": TIME_FIELD}), "whole", ""),
+    Recipe("lzma", with_chunk(method=14), "zip/method", "rfc9/stored zip/method"),
+    Recipe("method 65,535", with_chunk(method=SENTINEL_16), "zip/method", "rfc9/stored zip/method"),
+    Recipe("a time that is none", with_chunk(central={"extra": TIME_FIELD}), "whole", ""),
 ]

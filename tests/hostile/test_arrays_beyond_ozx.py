@@ -14,10 +14,7 @@ import ozx
 from ozx.errors import UnsupportedError
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
-RECTILINEAR = {
-    "name": "rectilinear",
-    "configuration": {"kind": "inline", "chunk_shapes": [[[10, 6]], [20, 30]]},
-}
+RECTILINEAR = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[[10, 6]], [20, 30]]}}
 SHARDED = {
     "name": "sharding_indexed",
     "configuration": {

@@ -15,7 +15,6 @@ CODES = {errno.ESTALE: "stale-handle", errno.EDQUOT: "quota", errno.EIO: "resour
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """The current folder, empty."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,7 +1,5 @@
 """Hostile metadata: whatever stands in a zarr.json, there are findings, in bounded time, and never a traceback."""
 
-from __future__ import annotations
-
 import functools
 import json
 

@@ -1,7 +1,5 @@
 """Chunks that are programs: the codec `pickle` of numcodecs, which Zarr v2 can name, is refused by every command."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -26,8 +24,6 @@ WAYS = {
 
 
 class Payload:
-    """What makes a folder where it is unpickled."""
-
     def __init__(self, target):
         self.target = str(target)
 

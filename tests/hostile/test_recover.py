@@ -14,7 +14,6 @@ pytestmark = needs_fork
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
-    """A file that is cut off, and what is recovered of it."""
     folder, content = tmp_path_factory.mktemp("broken"), random.Random(1)
     chunks = {f"0/c/{n // 2}/{n % 2}": content.randbytes(3 << 20) for n in range(4)}
     ozx.pack(make_image(folder / "image", chunks), folder / "whole.ozx", sync=False)

@@ -1,7 +1,5 @@
 """All writing operations, on small files: what they read, what they write, and which other files may stay."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -78,7 +76,6 @@ class Work:
 
 
 def put_values(path: Path, mode: str) -> None:
-    """Write values through a store, metadata first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OzxWarning)
         with ozx.OzxStore(path, mode=mode) as store:
@@ -153,26 +150,25 @@ def put_complete(folder: Path, *, old: bool) -> None:
     shutil.copyfile(folder / "cells.ozx", folder / "image.ozx")
 
 
+def calling(verb: Callable[..., object], *names: str, **options: Any) -> Callable[[Path], object]:
+    """Return a function that calls a verb with these paths below a folder."""
+    return lambda folder: verb(*(folder / name for name in names), **options)
+
+
 WORKS = [
     Work("pack", "pack", lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True), "out.ozx"),
-    Work(
-        "pack without force",
-        "pack",
-        lambda folder: ozx.pack(folder / "image", folder / "out.ozx"),
-        "out.ozx",
-        starts=(False,),
-    ),
+    Work("pack without force", "pack", calling(ozx.pack, "image", "out.ozx"), "out.ozx", starts=(False,)),
     Work(
         "pack, not synced",
         "pack",
-        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, sync=False),
+        calling(ozx.pack, "image", "out.ozx", force=True, sync=False),
         "out.ozx",
         is_synced=False,
     ),
     Work(
         "pack, verified and with a checksum",
         "pack",
-        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, verify=True, checksum="sha256"),
+        calling(ozx.pack, "image", "out.ozx", force=True, verify=True, checksum="sha256"),
         "out.ozx",
         ("out.ozx.sha256",),
         is_followed=True,
@@ -180,14 +176,14 @@ WORKS = [
     Work(
         "pack, resumed where it has to begin anew",
         "pack",
-        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", resume=True, force=True),
+        calling(ozx.pack, "image", "out.ozx", resume=True, force=True),
         "out.ozx",
         starts=(True,),
     ),
     Work(
         "pack, resumed where the checksum is missing",
         "pack",
-        lambda folder: ozx.pack(folder / "image", folder / "image.ozx", resume=True, verify=True, checksum="sha256"),
+        calling(ozx.pack, "image", "image.ozx", resume=True, verify=True, checksum="sha256"),
         "image.ozx.sha256",
         ("image.ozx",),
         is_followed=True,
@@ -197,7 +193,7 @@ WORKS = [
     Work(
         "pack, and remove the source",
         "pack",
-        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, remove_source=True),
+        calling(ozx.pack, "image", "out.ozx", force=True, remove_source=True),
         "out.ozx",
         is_followed=True,
         takes="image",
@@ -205,43 +201,28 @@ WORKS = [
     Work("pack of several", "pack", pack_both, "out", is_many=True, prepare=put_others),
     # If ozx cannot compare the replaced directory with its former state, it keeps this directory, and raises an error.
     Work(
-        "unpack",
-        "unpack",
-        lambda folder: ozx.unpack(folder / "cells.ozx", folder / "out", force=True),
-        "out",
-        ("out.old",),
-        is_followed=True,
+        "unpack", "unpack", calling(ozx.unpack, "cells.ozx", "out", force=True), "out", ("out.old",), is_followed=True
     ),
     Work(
         "repack with shards",
         "repack",
-        lambda folder: ozx.repack(folder / "cells.ozx", folder / "out.ozx", force=True, shards="y=64,x=64"),
+        calling(ozx.repack, "cells.ozx", "out.ozx", force=True, shards="y=64,x=64"),
         "out.ozx",
     ),
     Work(
         "repack to a directory",
         "repack",
-        lambda folder: ozx.repack(folder / "cells.ozx", folder / "out", force=True),
+        calling(ozx.repack, "cells.ozx", "out", force=True),
         "out",
         ("out.old",),
         is_followed=True,
     ),
-    Work(
-        "recover",
-        "recover",
-        lambda folder: ozx.recover(folder / "broken.ozx", folder / "out.ozx", force=True),
-        "out.ozx",
-    ),
-    Work(
-        "extract",
-        "extract",
-        lambda folder: ozx.extract(folder / "cells.ozx", folder / "out.ozx", region="y=0:32", force=True),
-        "out.ozx",
-    ),
+    Work("recover", "recover", calling(ozx.recover, "broken.ozx", "out.ozx", force=True), "out.ozx"),
+    Work("extract", "extract", calling(ozx.extract, "cells.ozx", "out.ozx", region="y=0:32", force=True), "out.ozx"),
     Work(
         "edit",
         "edit",
-        lambda folder: ozx.edit(folder / "out.ozx", pixel_size={"y": 0.5}),
+        calling(ozx.edit, "out.ozx", pixel_size={"y": 0.5}),
         "out.ozx",
         ("out.ozx.partial",),
         starts=(True,),
@@ -265,21 +246,11 @@ WORKS = [
     Work(
         "write_image",
         "",
-        lambda folder: ozx.write_image(folder / "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
+        calling(ozx.write_image, "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
         "out.ozx",
     ),
-    Work(
-        "export",
-        "export",
-        lambda folder: ozx.export(folder / "picture.ozx", folder / "out.ome.tif", force=True),
-        "out.ome.tif",
-    ),
-    Work(
-        "thumbnail",
-        "thumbnail",
-        lambda folder: ozx.thumbnail(folder / "picture.ozx", folder / "out.png", force=True),
-        "out.png",
-    ),
+    Work("export", "export", calling(ozx.export, "picture.ozx", "out.ome.tif", force=True), "out.ome.tif"),
+    Work("thumbnail", "thumbnail", calling(ozx.thumbnail, "picture.ozx", "out.png", force=True), "out.png"),
     Work("thumbnail in the cache", "thumbnail", cache_thumbnail, "out", is_synced=False, prepare=put_cached),
     Work(
         "associate",
@@ -321,7 +292,6 @@ WRITE_NOTHING = {"verify", "info", "ls", "cat", "validate", "view", "serve", "ru
 
 
 def make_sources(folder: Path) -> Path:
-    """Make the source files of all operations; no test changes them."""
     make_image(folder / "image", CHUNKS | LARGE)
     ozx.pack(folder / "image", folder / "cells.ozx")
     (folder / "broken.ozx").write_bytes((folder / "cells.ozx").read_bytes()[:-60])
@@ -359,7 +329,6 @@ def is_temporary(name: str) -> bool:
 
 
 def leftovers(folder: Path, sources: Path, work: Work) -> list[str]:
-    """Return the names that should not be in the folder."""
     beside = [name for name in os.listdir(folder) if name not in {*os.listdir(sources), work.out, *work.keeps}]
     return beside + [f"{work.out}/{name}" for name in tree(folder / work.out) if is_temporary(name)]
 

@@ -15,8 +15,6 @@ REGION = (slice(0, 1), slice(17, 34), slice(0, 13))
 
 
 class Lying:
-    """An array that returns something else than the slice that is asked for."""
-
     shape, dtype = DATA.shape, DATA.dtype
 
     def __init__(self, change):

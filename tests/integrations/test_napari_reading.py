@@ -26,7 +26,6 @@ def packed(name, folder):
 
 
 def written(folder, array, axes, **ome):
-    """Make an image of one level in the folder ``tree``, which tests pack."""
     return add_image(new_group(store=LocalStore(folder / "tree")), [array], axes, scales=[[1] * array.ndim], **ome)
 
 

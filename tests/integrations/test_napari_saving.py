@@ -20,7 +20,6 @@ RAMP = (np.arange(40 * 50, dtype="u2") * 7).reshape(40, 50)
 
 
 def save(folder, *layers):
-    """Save, check that it is faultless, and return its root."""
     path = str(folder / "saved.ozx")
     assert write_layers(path, list(layers)) == [path]
     report = ozx.validate(path)

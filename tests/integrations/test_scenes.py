@@ -1,7 +1,5 @@
 """Every verb and door on a scene of OME-Zarr 0.6."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

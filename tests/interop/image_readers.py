@@ -6,8 +6,6 @@ argument `node`. ``test_ome_readers.py`` tests more features of each reader.
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import atexit
 import functools
 import json
@@ -121,7 +119,6 @@ def _ask_napari(question: str) -> Any:
 
 
 def napari_versions() -> dict[str, str]:
-    """Return the versions of napari and of its Python."""
     return dict(_ask_napari("versions"))
 
 

@@ -5,8 +5,6 @@ whether the reader opened the file and found the right pixels or files. If not, 
 An answer that none of `REASONS` explains is an error, so that nothing on the page is unexplained.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform
@@ -170,7 +168,6 @@ Right means that every name and byte is right, and that no file occurs twice. A 
 
 
 def page(cells: Cells, versions: Mapping[str, str]) -> str:
-    """Return docs/interop.md."""
     letters = {reason.sentence: chr(ord("a") + number) for number, reason in enumerate(REASONS)}
     parts = [
         _INTRODUCTION,
@@ -200,7 +197,6 @@ def _table(readers: tuple[Judge | ArrayJudge, ...], cells: Cells, letters: Mappi
 
 
 def read_page(text: str) -> tuple[Cells, dict[str, str]]:
-    """Return the cells and the versions on a page."""
     sentences = dict(re.findall(r"^- \*\*(\w)\*\*: (.*)\.$", text, re.MULTILINE))
     cells: Cells = {}
     for table in re.findall(r"^\| +\|.*\n\| --- \|.*\n((?:\|.*\n)+)", text, re.MULTILINE):
@@ -229,7 +225,6 @@ _PROGRAMS = {
 
 
 def versions() -> dict[str, str]:
-    """Return the version of every program on the page."""
     return {
         "ozx": ozx.__version__,
         "Python and its zipfile": platform.python_version(),

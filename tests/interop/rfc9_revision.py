@@ -3,8 +3,6 @@
 The requirements have the numbers of the section "OME-Zarr zip files". The code reads the archive with `struct` only.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path
@@ -86,7 +84,6 @@ def read(path: Path) -> Archive:
 
 
 def breaches(path: Path) -> set[str]:
-    """Return the numbers of the MUSTs that a file breaks."""
     archive = read(path)
     names = [record.name for record in archive.records]
     values = {record.name: archive.data[record.data_offset :][: record.size] for record in archive.records}

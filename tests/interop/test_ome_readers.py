@@ -6,8 +6,6 @@ the page is out of date.
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import importlib.util
@@ -265,10 +263,7 @@ def test_ngff_zarr_writes_no_stores(package, tmp_path):
         "file://{path}|zip:0/|zarr3:",
         "file://{path}|zip:0/",
         {"driver": "zarr3", "kvstore": "file://{path}|zip:0/"},
-        {
-            "driver": "zarr3",
-            "kvstore": {"driver": "zip", "base": {"driver": "file", "path": "{path}"}, "path": "0/"},
-        },
+        {"driver": "zarr3", "kvstore": {"driver": "zip", "base": {"driver": "file", "path": "{path}"}, "path": "0/"}},
     ],
     ids=["url", "url that detects", "kvstore url", "kvstore json"],
 )

@@ -55,13 +55,11 @@ def places(bucket, container, gcs_bucket):  # noqa: F811
 
 
 def at(bases, place, kind):
-    """Return the path or URL of the file or directory in a place."""
     base = bases[place]
     return f"{base[kind] if isinstance(base, dict) else base}/{kind}"
 
 
 def written(path, place, stores):
-    """Return what was written: the bytes of a file, or those of every file of a directory."""
     if place == "local":
         return tree(path) if os.path.isdir(path) else Path(path).read_bytes()
     store, key = stores[place], path.partition("://")[2].partition("/")[2]

@@ -3,8 +3,6 @@
 Both are started here on loopback and stopped by their process id or handle. Their own logs count the requests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os
@@ -32,7 +30,6 @@ SECONDS = 30
 
 
 def need(*packages: str, program: str | None = "") -> None:
-    """Skip the running test where something is missing; fail it where every judge has to be there."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if program is None:
         missing.append("the program nginx")
@@ -110,8 +107,6 @@ class Nginx:
         self._taken = 0
 
     def take_requests(self, count: int) -> list[str]:
-        """Return method and status of the requests since the last call; waits until `count` are written down."""
-
         def lines():
             found = self.log.read_text().splitlines()[self._taken :] if self.log.exists() else []
             return found if len(found) >= count else None
@@ -193,9 +188,6 @@ class TestNginx:
             RemoteSource(f"{nginx.url}/{path}").size()
 
 
-# --- S3 -------------------------------------------------------------------------------------------
-
-
 class LoggedBucket(Bucket):
     """A bucket called `cells`, with the requests that the server writes down, and obstore's options for reading it."""
 
@@ -214,7 +206,6 @@ class LoggedBucket(Bucket):
         return self.client.generate_presigned_url("get_object", {"Bucket": "cells", "Key": key})
 
     def take_requests(self, _count: int = 0) -> list[str]:
-        """Return method and status of the requests since the last call."""
         lines = [re.sub(r"\x1b\[\d+m", "", record.getMessage()) for record in self._log.records]
         self._log.clear()
         return [f"{found[1]} {found[2]}" for line in lines if (found := re.search(r'"([A-Z]+) .*" (\d{3})', line))]

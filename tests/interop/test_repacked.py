@@ -2,8 +2,6 @@
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import zarr
@@ -21,7 +19,6 @@ def data():
 
 
 def write_image(root):
-    """Write an image with labels, by ome-zarr-py."""
     from ome_zarr import format as formats
     from ome_zarr import writer
 
@@ -33,7 +30,6 @@ def write_image(root):
 
 
 def write_plate(root):
-    """Write a plate of two wells, by ome-zarr-py."""
     from ome_zarr import format as formats
     from ome_zarr import writer
 

@@ -3,8 +3,6 @@
 Each test asserts that a fault is still there: the day it fails, the program is repaired and the page is out of date.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import zipfile
@@ -41,7 +39,6 @@ def outdated(page: str) -> str:
 
 
 def write(folder: Path, document: dict[str, Any]) -> Path:
-    """Write the document of a node, and return its folder."""
     folder.mkdir(exist_ok=True)
     (folder / "zarr.json").write_text(json.dumps(document))
     return folder

@@ -2,8 +2,6 @@
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

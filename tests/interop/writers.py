@@ -6,8 +6,6 @@ levels) as a directory or as pixels, and writes one archive.
 
 # ruff: noqa: PLC0415 (the packages may be absent)
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -33,7 +31,6 @@ FOLDER = "image.ome.zarr"
 
 
 def pixels():
-    """Return the image that all writers write, with axes c, y, x."""
     return zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")[:, :96, :128]
 
 
@@ -53,33 +50,15 @@ def add_levels(group):
 
 @dataclass(frozen=True)
 class Writer:
-    """One way to make an archive.
+    """One way to make an archive."""
 
-    Attributes
-    ----------
-    name
-        The column of the writer in docs/interop.md.
-    does
-        What the writer does, as text for the page.
-    missing
-        Returns why the writer cannot run here, or None if it can.
-    write
-        Takes the image as a directory and the path of the archive to make.
-    level
-        The path of the array of full resolution.
-    inside
-        The folder in the archive that holds the hierarchy, with a slash at its end.
-    copies
-        Whether every file of the directory becomes an entry, byte for byte.
-    """
-
-    name: str
-    does: str
-    missing: Callable[[], str | None]
-    write: Callable[[Path, Path], None]
-    level: str = "0"
-    inside: str = ""
-    copies: bool = False
+    name: str  # the column of the writer in docs/interop.md
+    does: str  # what the writer does, as text for the page
+    missing: Callable[[], str | None]  # returns why the writer cannot run here, or None if it can
+    write: Callable[[Path, Path], None]  # takes the image as a directory and the path of the archive to make
+    level: str = "0"  # the path of the array of full resolution
+    inside: str = ""  # the folder in the archive that holds the hierarchy, with a slash at its end
+    copies: bool = False  # whether every file of the directory becomes an entry, byte for byte
 
     def entries(self, source: Path, archive: Path) -> dict[str, bytes]:
         """Return what a reader of ZIP files should find in `archive`: of entries with the same name, the last."""
@@ -245,7 +224,6 @@ WRITERS = (
 
 
 def write_source(folder: Path) -> Path:
-    """Write the image as a directory in `folder`, for the writers that read a directory."""
     source = folder / FOLDER
     add_levels(zarr.create_group(source))
     return source

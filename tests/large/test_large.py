@@ -83,7 +83,6 @@ def test_other_programs_read_the_numbers_of_entries_where_16_bits_end(tmp_path, 
 
 
 def peak_of(call):
-    """Return the peak memory of a new Python process that executes `call`, in bytes."""
     code = f"""
 import ozx
 ozx.{call}

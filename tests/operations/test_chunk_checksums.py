@@ -39,11 +39,7 @@ def make_array(root, **options):
     return data
 
 
-# out of shards
-
-
 def flip(path, chunk):
-    """Change a byte of a chunk in a directory."""
     for file in path.rglob("*"):
         if file.is_file() and chunk in (data := file.read_bytes()):
             at = data.index(chunk)
@@ -80,9 +76,6 @@ def test_damage_in_a_shard_is_an_error_when_it_is_read(tmp_path):
     np.testing.assert_array_equal(array[4:8], data[4:8])
     with pytest.raises(Exception, match=r"(?i)checksum|crc"):
         array[:4, :7]
-
-
-# runs that are resumed
 
 
 @pytest.mark.parametrize("asked", [None, "add", "keep", "drop"])

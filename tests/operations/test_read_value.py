@@ -1,6 +1,7 @@
 """One value by its key: the right bytes, or a good error."""
 
 import pytest
+from cases.archive_builder import ArchiveBuilder
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, write_archive, zip_values
 from uris import ozx_uri
@@ -29,6 +30,14 @@ def test_a_damaged_value_is_told(tmp_path):
     with pytest.raises(FormatError, match="expected CRC-32") as caught:
         read(path, "key")
     assert (caught.value.rule, caught.value.path) == ("zip/crc", str(path))
+
+
+def test_a_value_that_reaches_beyond_the_file_is_refused(tmp_path):
+    sizes = {"compressed": 1 << 30, "uncompressed": 1 << 30}
+    path = ArchiveBuilder.of({"key": b"value"}).classic().set("key", central=sizes, local=sizes).write(tmp_path / "a")
+    with pytest.raises(FormatError, match="declares 1,073,741,824 bytes at 0, but the file ends at") as caught:
+        read(path, "key")
+    assert caught.value.rule == "zip/bounds"
 
 
 @pytest.mark.parametrize(

@@ -103,12 +103,6 @@ class TestReading:
         path.write_text(path.read_text().replace("64", "-64"))
         assert not ozx.validate(f"{changing.url}/cells.ome.zarr").valid
 
-    def test_open(self, here, server):
-        ozx.pack(FIXTURES / "image.ome.zarr", here / "local.ozx")
-        remote, local = ozx.open(f"{server.url}/image.ome.zarr"), ozx.open(here / "local.ozx")
-        assert sorted(name for name, _ in remote.members()) == ["0", "1", "2", "labels"]
-        assert (remote["1"][:] == local["1"][:]).all()
-
     def test_repack_thumbnail_and_export(self, here, server):
         url = f"{server.url}/image.ome.zarr"
         assert ozx.repack(url, "a.ozx", shards="auto").entries == 18

@@ -52,9 +52,6 @@ def copy(tmp_path, image):
     return shutil.copytree(image, tmp_path / "copy.ome.zarr")
 
 
-# layouts
-
-
 def test_chunks_outside_of_the_array_are_left_out_and_named(tmp_path, copy):
     (copy / "2" / "c" / "0" / "9").mkdir()
     (copy / "2" / "c" / "0" / "9" / "0").write_bytes(b"stale")
@@ -112,9 +109,6 @@ def test_shards_beside_other_codecs_stay(tmp_path):
     np.testing.assert_array_equal(read_by_tensorstore(tmp_path / "c.ozx", "0"), pixels)
 
 
-# OME-Zarr 0.4
-
-
 @pytest.mark.parametrize("shards", ["keep", "auto"])
 def test_old_images_become_new_ones(tmp_path, shards):
     result = repack(LEGACY, tmp_path / "a.ozx", shards=shards)
@@ -164,9 +158,6 @@ def test_a_file_in_the_place_of_a_new_chunk_is_refused(tmp_path):
     with pytest.raises(FormatError, match="with the name of a Zarr v3 chunk"):
         repack(copy, tmp_path / "a.ozx")
     assert os.listdir(tmp_path) == ["old.zarr"]
-
-
-# promises
 
 
 def test_verify_reads_the_file_back(tmp_path, image, monkeypatch):
@@ -259,9 +250,6 @@ def test_a_file_that_changes_while_it_is_replaced_by_its_copy_is_kept(tmp_path, 
     with pytest.raises(FormatError, match="changed"):
         repack(given.format(path), path, verify=True, force=True)
     assert path.read_bytes() == b"another"
-
-
-# A directory in its own place, and beside programs that write there
 
 
 def in_place(tmp_path):

@@ -31,11 +31,7 @@ def write_image(folder, chunks, length):
     axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
     scale = [{"type": "scale", "scale": [1.0, 1.0]}]
     image = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
-    group = {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": {"ome": {"version": "0.5", "multiscales": [image]}},
-    }
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "multiscales": [image]}}}
     for name, document in (("", group), ("0", array)):
         (folder / name).mkdir(parents=True)
         (folder / name / "zarr.json").write_text(json.dumps(document))

@@ -12,10 +12,7 @@ from hierarchies import make_image
 
 from ozx.archive.remote.upload import part_size_for
 
-pytestmark = [
-    pytest.mark.ci,
-    pytest.mark.posix("reads /proc/self/status", on="linux"),
-]
+pytestmark = [pytest.mark.ci, pytest.mark.posix("reads /proc/self/status", on="linux")]
 
 MIB = 1 << 20
 MOST = 320  # MiB that a run may add: seven parts of 32 MiB in memory, and a half more

@@ -1,7 +1,5 @@
 """Metadata of OME-Zarr 0.6 with values exchanged at random: findings and refusals, never another error."""
 
-from __future__ import annotations
-
 import json
 
 from changed_documents import as_stored, changed, documents_of_cases

@@ -1,7 +1,5 @@
 """Metadata documents with anything changed in them: there are findings or there are none, and never an exception."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@
 array.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -35,13 +33,11 @@ WAYS = ("basic", "basic", "basic", "oindex", "vindex", "mask", "blocks", "fields
 
 
 def make_dtype(draw: random.Random) -> tuple[Any, np.dtype[Any]]:
-    """Return a data type for zarr, and the one of the pixels."""
     given = draw.choice([*DTYPES[:18], *DTYPES])
     return (str, np.dtype("O")) if given == "str" else (np.dtype(given), np.dtype(given))
 
 
 def make_pixels(draw: random.Random, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-    """Return pixels, many of which are equal; some are not contiguous, or in Fortran's order."""
     rng = np.random.default_rng(draw.randrange(1 << 40))
     numbers = rng.integers(0, draw.choice([1, 2, 100]), shape)
     if dtype.kind == "O":
@@ -63,7 +59,6 @@ def make_pixels(draw: random.Random, dtype: np.dtype[Any], shape: tuple[int, ...
 
 
 def make_fill(draw: random.Random, dtype: np.dtype[Any]) -> Any:
-    """Return a fill value; None for that of zarr-python."""
     if draw.random() < 0.1:
         return None
     if dtype.kind == "O":
@@ -76,7 +71,6 @@ def make_fill(draw: random.Random, dtype: np.dtype[Any]) -> Any:
 
 
 def make_layout(draw: random.Random) -> dict[str, Any]:
-    """Return the arguments of `create_array`."""
     count = draw.choice([0, 1, 1, 2, 2, 2, 3, 3, 4])
     longest = (0, 40, 16, 9, 6)[count]
     shape = tuple(draw.choice([draw.randint(1, longest)] * 12 + [0]) for _ in range(count))
@@ -128,7 +122,6 @@ def make_slice(draw: random.Random, length: int, *, has_steps: bool) -> slice:
 
 
 def make_part(draw: random.Random, way: str, length: int, chunk: int) -> Any:
-    """Return the selection along one axis."""
     if way == "blocks":
         blocks = -(-length // chunk)
         return draw.choice([draw.randrange(blocks), slice(0, draw.randint(1, blocks)), slice(None)])
@@ -143,7 +136,6 @@ def make_part(draw: random.Random, way: str, length: int, chunk: int) -> Any:
 
 
 def make_selection(draw: random.Random, way: str, array: Any) -> Any:
-    """Return a selection of one kind."""
     shape = array.shape
     if way == "other":
         return draw.choice([*REFUSED, (0,) * (len(shape) + 1)])
@@ -164,12 +156,10 @@ def make_selection(draw: random.Random, way: str, array: Any) -> Any:
 
 
 def view(array: Any, way: str) -> Any:
-    """Return what takes selections of this kind."""
     return array if way in ("basic", "other") else getattr(array, way)
 
 
 def read(array: Any, way: str, selection: Any) -> Any:
-    """Return the selected pixels."""
     if way == "mask":
         return array.get_mask_selection(selection)
     if way == "fields":
@@ -178,7 +168,6 @@ def read(array: Any, way: str, selection: Any) -> Any:
 
 
 def write(array: Any, way: str, selection: Any, value: Any) -> None:
-    """Set the selected pixels."""
     if way == "mask":
         array.set_mask_selection(selection, value)
     elif way == "fields":
@@ -188,7 +177,6 @@ def write(array: Any, way: str, selection: Any, value: Any) -> None:
 
 
 def attempt(call: Any, *arguments: Any) -> tuple[Any, str | None]:
-    """Return the result of a call, or the error."""
     try:
         return call(*arguments), None
     except Exception as error:  # noqa: BLE001 (errors of any kind are compared)
@@ -198,11 +186,7 @@ def attempt(call: Any, *arguments: Any) -> tuple[Any, str | None]:
 def bits(pixels: Any) -> Any:
     """Return what is compared: NaN is equal to itself, and -0.0 is not 0.0."""
     array = np.asarray(pixels)
-    return (
-        array.shape,
-        str(array.dtype),
-        array.tolist() if array.dtype.kind in "OT" else array.tobytes(),
-    )
+    return (array.shape, str(array.dtype), array.tolist() if array.dtype.kind in "OT" else array.tobytes())
 
 
 # What was done to the arrays in which zarr-python itself failed.

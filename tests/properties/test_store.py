@@ -83,7 +83,6 @@ def overwritten(value, writes):
 
 
 def change(store, memory, name, arguments):
-    """Change both stores in the same way."""
     if name == "set_partial":
         key, parts = arguments
         writes = [(number * 7_000, data) for number, data in parts]
@@ -117,7 +116,6 @@ def ask(store, memory, name, arguments):
 
 
 def do(store, memory, operation):
-    """Do one thing to both stores."""
     name, *arguments = operation
     (ask if name in ("get", "size", "list", "list_dir", "list_prefix") else change)(store, memory, name, arguments)
 
@@ -172,7 +170,6 @@ def reached(monkeypatch):
 
 
 def unzip_tests(path):
-    """Ask Info-ZIP."""
     if shutil.which("unzip"):
         asked = subprocess.run(["unzip", "-tq", path], capture_output=True, check=False)
         assert asked.returncode == 0, asked.stdout

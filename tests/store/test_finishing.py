@@ -58,11 +58,7 @@ def test_metadata_that_outgrows_its_room_has_the_file_rewritten_which_is_said(ou
     assert_finished(out, values | longer)
 
 
-NO_OME = {
-    "no root zarr.json": None,
-    "no attributes.ome.version": group(None),
-    "zarr.json": b"{",
-}
+NO_OME = {"no root zarr.json": None, "no attributes.ome.version": group(None), "zarr.json": b"{"}
 
 
 @pytest.mark.parametrize("problem", NO_OME)

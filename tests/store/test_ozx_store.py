@@ -50,9 +50,6 @@ def test_what_a_mode_allows_is_told(new, mode):
     assert str(store) == f"{ozx_uri(new)}"
 
 
-# Rights.
-
-
 def changes(store):
     return (
         lambda: put(store, "a", b"1"),
@@ -105,9 +102,6 @@ def test_only_buffers_are_values(new):
         with pytest.raises(TypeError, match="Buffer"):
             run(store.set("a", value))
     assert os.listdir(new.parent) == []
-
-
-# Pickles.
 
 
 @pytest.mark.parametrize("used", [True, False])

@@ -226,9 +226,6 @@ def test_a_file_whose_name_is_gone_is_read_on(path):
     assert contents(store) == VALUES
 
 
-# Threads, forks, pickles.
-
-
 def read_at_random(store, seed, turns=150):
     """Read a store anyhow; returns the number of reads that were right."""
     moments, keys = random.Random(seed), list(VALUES)

@@ -1,7 +1,5 @@
 """Opening and reading of remote archives: how many requests follow each other, because one needs the other's answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,7 +74,6 @@ def on_s3(archive: bytes) -> Iterator[tuple[object, str]]:
         yield server, "s3://b/a.ozx"
 
 
-HALF = (slice(0, SHARD // 2), slice(None))
 TASKS = {
     "a chunk": ("chunks", (slice(800, 816), slice(800, 816)), (2, 1)),
     "a plane": ("chunks", (slice(None), slice(None)), (2, 6)),

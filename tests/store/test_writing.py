@@ -182,15 +182,6 @@ def test_threads_write_side_by_side(path):
     assert_finished(path, SEED | written)
 
 
-def test_one_key_set_by_many_threads_has_one_of_their_values(path):
-    with writer(path) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-        join_all(start_all(lambda n: [put(store, "k", bytes([n]) * (100 + n)) for _ in range(40)], range(6)))
-        value = take(store, "k")
-    assert value in [bytes([n]) * (100 + n) for n in range(6)]
-    assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": value})
-
-
 def test_of_many_threads_one_sets_what_did_not_exist(path):
     with writer(path) as store:
         put(store, "zarr.json", SEED["zarr.json"])
@@ -276,18 +267,6 @@ def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
         assert run_in_child(work) == 0
     store.close()
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": b"k", "0/c/0": b"abc"})
-
-
-def test_partial_writes_by_threads_lose_nothing(path):
-    with writer(path) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-
-        def work(number):
-            for place in range(number, 400, 4):
-                run(store.set_partial_values([("k", place, bytes([number + 1]))]))
-
-        join_all(start_all(work, range(4)))
-        assert take(store, "k") == bytes([1, 2, 3, 4] * 100)
 
 
 # Closing.

@@ -42,7 +42,6 @@ def fields_of(target):
 
 
 def section(target, heading):
-    """Return the lines of a docstring below a heading, up to the next heading."""
     text = inspect.cleandoc(target.__doc__ or "")
     found = re.search(rf"^{heading}\n-{{3,}}\n(.*?)(?=^\w+\n-{{3,}}$|\Z)", text, re.MULTILINE | re.DOTALL)
     return found[1].splitlines() if found else []
@@ -60,7 +59,6 @@ def taken_by(function):
 
 
 def raises(function):
-    """Return whether a function has a ``raise`` of its own."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     return any(isinstance(node, ast.Raise) and node.exc is not None for node in ast.walk(tree))
 

@@ -20,14 +20,12 @@ COLLECTED = {"regions": "region", "channel_lists": "channels", "no_sync": "sync"
 
 
 def options_of(command):
-    """Return the options of a command with the values that they have if they are not given."""
     names = {each.name for each in command.params if isinstance(each, click.Option)} - OF_THE_COMMAND
     values = command.make_context(command.name, [], resilient_parsing=True).params
     return {name: value for name, value in values.items() if name in names}
 
 
 def keywords_of(function):
-    """Return the keyword-only arguments of a function with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
 

@@ -14,7 +14,6 @@ FOLDERS = sorted({path.parent for path in ROOT.rglob("*.py")})
 
 
 def module_names():
-    """Return the path of each module by its dotted name below ``ozx``."""
     names = {}
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -26,7 +25,6 @@ MODULES = module_names()
 
 
 def imports(path):
-    """Yield the modules of ozx that a module imports, whenever it does."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ozx":
             parent = node.module.removeprefix("ozx").removeprefix(".")
@@ -41,7 +39,6 @@ IMPORTS = {name: {other for other in imports(path) if other not in ("", name)} f
 
 
 def circle(graph):
-    """Return a circle in a graph, or nothing."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

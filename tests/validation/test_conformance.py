@@ -1,7 +1,5 @@
 """Verdicts for the runner of ngff-spec, on its own cases if they are there."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -33,7 +31,6 @@ DISAGREEMENTS = {
 
 
 def disagreements():
-    """Return the cases of ngff-spec about which ozx disagrees."""
     for path in CASES.rglob("*.json"):
         try:
             about = json.loads(path.read_bytes()).get("_conformance", {})

@@ -1,7 +1,5 @@
 """`validate` of URLs: what it says of the file itself."""
 
-from __future__ import annotations
-
 import pytest
 from servers import serving
 

@@ -4,8 +4,6 @@
 On other systems than Windows, sh takes the place of cmd.exe.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -37,7 +35,6 @@ main()
 
 
 def main() -> None:
-    """Run all lines in a new folder, and compare what comes out at the end with what went in."""
     lines = readme_lines()
     with tempfile.TemporaryDirectory() as above:
         folder = Path(above) / FOLDER
@@ -68,7 +65,6 @@ def readme_lines() -> list[str]:
 
 
 def run_line(line: str, folder: Path) -> None:
-    """Run one line; fetch the page that ``ozx view`` serves."""
     program, number = folder.parent / "program.py", folder.parent / "number.txt"
     number.unlink(missing_ok=True)  # of the line before
     command = line.replace("ozx", f'"{sys.executable}" "{program}" "{number}"', 1)
@@ -111,18 +107,15 @@ def until_page(child: subprocess.Popen[str]) -> list[str]:
 
 
 def end(number: Path) -> None:
-    """End the program that wrote its number, if it runs."""
     with contextlib.suppress(OSError):
         os.kill(int(number.read_text("utf-8")), signal.SIGTERM)
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def fail(message: str) -> None:
-    """End with the message and exit code 1."""
     sys.exit("README.md: " + message.encode("ascii", "backslashreplace").decode())
 
 

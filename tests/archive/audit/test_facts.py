@@ -1,5 +1,7 @@
 """Facts about archives: each is seen where it is, and nowhere else."""
 
+import zlib
+
 import numpy as np
 from cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 
@@ -107,3 +109,10 @@ def test_batches_of_any_size_say_the_same(monkeypatch):
         assert found.faults == expected.faults
         assert [fault.entry for fault in found.faults] == [77]
         assert found.extras.counts == expected.extras.counts == {1: 200}
+
+
+def test_a_checksum_may_look_like_the_signature_of_a_descriptor():
+    value = b"\xac\nz\xd5"
+    assert zlib.crc32(value) == int.from_bytes(b"PK\7\x08", "little")
+    builder = ArchiveBuilder.valid(**{"0/c/0": value}).stream("0/c/0", signature=False)
+    assert facts_of(builder).layout.bad_descriptors.tolist() == []

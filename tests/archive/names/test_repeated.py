@@ -1,8 +1,7 @@
 """Of entries of one name, the last one in the directory has to be the last one in the file."""
 
 import pytest
-from cases.archive_builder import ArchiveBuilder, array, group
-from zip_forge import Member, forge
+from cases.archive_builder import ArchiveBuilder, Member, array, forge, group
 
 import ozx
 from ozx.archive.byte_source import MemorySource

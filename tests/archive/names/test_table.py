@@ -1,8 +1,8 @@
 """Finding entries by name: among many, among equals, and among names made to collide."""
 
+from cases.archive_builder import Member
 from hypothesis import given
 from hypothesis import strategies as st
-from zip_forge import Member
 
 from ozx.archive.columns import parse_columns
 from ozx.archive.names import table as name_index
@@ -10,7 +10,7 @@ from ozx.archive.names.table import NameIndex
 
 
 def index_of(names):
-    return NameIndex(parse_columns(b"".join(Member(name).central_record(0) for name in names), len(names)))
+    return NameIndex(parse_columns(b"".join(Member(name).central_header(0) for name in names), len(names)))
 
 
 _names = st.lists(st.text("a/0\0", max_size=4).map(str.encode) | st.binary(max_size=30), max_size=30)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from zip_forge import SENTINEL, Member, forge, zip64_extra
+from cases.archive_builder import SENTINEL, Member, forge, zip64_extra
 
 from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.archive.recovery.directory import merge_directory
@@ -86,7 +86,7 @@ def test_a_row_whose_value_cannot_be_told_either_drops_no_entry():
 
 def test_a_deleted_entry_stays_deleted_although_a_row_is_damaged():
     deleted = Member(b"0/c/2", b"deleted").local_record()
-    members = [*MEMBERS[:2], Member(b"0/c/1", b"second", follow=deleted)]
+    members = [*MEMBERS[:2], Member(b"0/c/1", b"second", after=deleted)]
     data = bytearray(forge(members))
     start = [match.start() for match in re.finditer(b"PK\1\2", bytes(data))][1]
     data[start + 42 : start + 47] = b"\x7f" * 5
@@ -101,7 +101,7 @@ def test_an_entry_before_the_archive_proper_may_be_that_of_another_archive():
 
 @pytest.mark.parametrize("offset", [(1 << 63) - 20, 1 << 63, (1 << 64) - 1])
 def test_an_offset_beyond_any_file_is_a_lost_entry(tmp_path, offset):
-    far = {"central": {"offset": SENTINEL}, "central_extra": zip64_extra(offset), "local": {"signature": 0}}
+    far = {"central": {"offset": SENTINEL}, "central_extra": zip64_extra(offset), "local": {"signature": bytes(4)}}
     path = tmp_path / "a.zip"
     path.write_bytes(forge([MEMBERS[0], Member(b"0/c/0", b"first", **far)]))
     source = FileSource(str(path))

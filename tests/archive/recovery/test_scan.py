@@ -7,7 +7,7 @@ import tracemalloc
 import zlib
 
 import pytest
-from zip_forge import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, deflate, forge, zip64_extra
+from cases.archive_builder import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, deflate, forge, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
@@ -28,7 +28,7 @@ def scan(data):
     ]
 
 
-UNKNOWN = {"crc": 0, "compressed": 0, "uncompressed": 0}
+UNKNOWN = {"crc32": 0, "compressed": 0, "uncompressed": 0}
 PIXELS = b"pixels " * 50
 LATER = Member(b"later", b"more")
 
@@ -45,7 +45,7 @@ def descriptor(value, stored=None, *, signature=True, wide=False):
 def test_data_descriptors_of_every_form(value, method, signature, wide):
     data = deflate(value) if method else value
     follow = descriptor(value, data, signature=signature, wide=wide)
-    member = Member(b"0/c/0", data, value, method=method, flags=DESCRIPTOR, local=UNKNOWN, follow=follow)
+    member = Member(b"0/c/0", data, value, method=method, flags=DESCRIPTOR, local=UNKNOWN, after=follow)
     assert scan(bodies(member, LATER)) == [("0/c/0", value), ("later", b"more")]
     result = scan_archive(MemorySource(bodies(member, LATER)))
     assert (result.unexplained, result.broken) == (0, [])
@@ -68,9 +68,9 @@ def test_a_wrong_method_or_flag_of_a_stored_value_is_seen_through():
 @pytest.mark.parametrize(
     ("member", "reason"),
     [
-        (Member(b"a", PIXELS, local={"crc": 1}), "its CRC-32 does not match: its bytes, or its header, are damaged"),
-        (Member(b"a", PIXELS, flags=ENCRYPTED, local={"crc": 1}), "it is encrypted"),
-        (Member(b"a", PIXELS, method=93, local={"crc": 1}), "ozx does not support its method, zstd"),
+        (Member(b"a", PIXELS, local={"crc32": 1}), "its CRC-32 does not match: its bytes, or its header, are damaged"),
+        (Member(b"a", PIXELS, flags=ENCRYPTED, local={"crc32": 1}), "it is encrypted"),
+        (Member(b"a", PIXELS, method=93, local={"crc32": 1}), "ozx does not support its method, zstd"),
         (Member(b"a", PIXELS, flags=DESCRIPTOR, local=UNKNOWN), "its end was not found"),
         (
             Member(b"a", b"\xff" * 40, PIXELS, method=8),
@@ -124,7 +124,7 @@ def test_signatures_across_blocks():
 def test_a_bomb_is_not_inflated():
     value = bytes(100 << 20)
     data = deflate(value)
-    member = Member(b"a", data, b"", method=8, local={"crc": zlib.crc32(value), "uncompressed": len(value)})
+    member = Member(b"a", data, b"", method=8, local={"crc32": zlib.crc32(value), "uncompressed": len(value)})
     tracemalloc.start()
     result = scan_archive(MemorySource(bodies(member, LATER)))
     peak = tracemalloc.get_traced_memory()[1]
@@ -136,7 +136,7 @@ def test_a_bomb_is_not_inflated():
 @pytest.mark.ci
 @pytest.mark.parametrize("flags", [0, DESCRIPTOR])
 def test_headers_that_all_claim_the_rest_end_soon(flags):
-    local = UNKNOWN if flags else {"crc": 1, "compressed": 1 << 20, "uncompressed": 1 << 20}
+    local = UNKNOWN if flags else {"crc32": 1, "compressed": 1 << 20, "uncompressed": 1 << 20}
     data = bodies(*[Member(b"a", b"x", flags=flags, local=local)] * 20_000) + bytes(1 << 20)
     start = time.perf_counter()
     assert len(scan_archive(MemorySource(data)).found) == 0

@@ -2,12 +2,7 @@
 
 import pytest
 
-from ozx.archive.remote.access import (
-    allows_http,
-    current_options,
-    parse_storage_options,
-    storage_options,
-)
+from ozx.archive.remote.access import allows_http, current_options, parse_storage_options, storage_options
 from ozx.errors import UsageError
 
 

@@ -1,7 +1,5 @@
 """Requests from a forked child: obstore's threads are not there, and a fresh process makes them."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Entries from a slow source: how many requests they take, and what of a local header is not asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import struct
@@ -67,25 +65,6 @@ class TestBudget:
 class TestUnpredictableHeaders:
     """Whatever does not follow from the directory alone is read, in the same request where that is possible."""
 
-    def check(self, builder, name="0/c/0", *, far=2):
-        data, value = builder.build(), builder[name].value
-        begin, offset = header_end(data, name)
-        with opened(data) as (server, reader):
-            index = reader.find(name)
-            assert reader.read(index, 10, 100) == value[10:110]
-            (near,) = server.take_requests()
-            start, last = map(int, near[1].removeprefix("bytes=").split("-"))
-            assert start == begin
-            assert last < begin + 110 + 4096
-            assert read_both_ways(reader, index, 1_000, 9) == value[1_000:1_009]  # known now
-            assert server.take_requests() == [span(offset + 1_000, offset + 1_009)] * 2
-        with opened(data) as (server, reader):
-            assert reader.read(reader.find(name), 200_000, 9) == value[200_000:200_009]
-            assert len(server.take_requests()) == far
-        with opened(data) as (server, reader):
-            assert asyncio.run(reader.read_async(reader.find(name))) == value
-            assert len(server.take_requests()) == 1
-
     def test_a_header_longer_than_guessed(self):
         extra = struct.pack("<2H", 0xD935, 60_000) + bytes(60_000)
         data = build().set("0/c/0", local={"extra": extra}).build()
@@ -98,14 +77,6 @@ class TestUnpredictableHeaders:
 
 
 class TestDamage:
-    def test_damaged_deflate_data_is_refused(self):
-        builder = build().deflate("0/c/0")
-        builder.set("0/c/0", data=b"\xff" * len(builder["0/c/0"].data))
-        with opened(builder.build()) as (_, reader):
-            with pytest.raises(FormatError) as caught:
-                reader.read(reader.find("0/c/0"))
-            assert caught.value.rule == "zip/inflate"
-
     def test_an_empty_file(self):
         with serving(b"") as server:
             with pytest.raises(FormatError) as caught:

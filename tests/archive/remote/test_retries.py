@@ -161,10 +161,7 @@ class TestTimeout:
         hour = dt.timedelta(hours=1)
         slow = {"retry_config": {"max_retries": 3, "backoff": {"init_backoff": hour, "max_backoff": hour, "base": 2}}}
         begun = time.monotonic()
-        with (
-            ozx.storage_options(timeout=60),
-            pytest.raises(ResourceError, match=r"cannot reach the server: .*refused"),
-        ):
+        with ozx.storage_options(timeout=60), pytest.raises(ResourceError, match=r"cannot reach the server: .*refused"):
             RemoteSource(url, slow).size()
         assert time.monotonic() - begun < 30
 

@@ -1,7 +1,5 @@
 """A file behind a URL: what every fault of servers and lines becomes, and use from threads, loops and copies."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import pickle
@@ -132,11 +130,7 @@ class TestServers:
 
     @pytest.mark.parametrize(
         ("status", "message"),
-        [
-            (404, "no such file; .* 404 Not Found"),
-            (403, "not allowed.*403"),
-            (401, "not allowed.*401"),
-        ],
+        [(404, "no such file; .* 404 Not Found"), (403, "not allowed.*403"), (401, "not allowed.*401")],
     )
     def test_refusals(self, status, message):
         with serving(b"") as server:
@@ -231,17 +225,6 @@ class TestUse:
             assert set(pool.map(lambda _: source.size(), range(32))) == {len(server.data)}
             assert server.requests == [TAIL]
 
-    def test_an_asynchronous_first_use(self):
-        with serving(build().build()) as server:
-            source = RemoteSource(server.url)
-            assert asyncio.run(source.read_view_async(0, 4)) == b"PK\x03\x04"
-            assert server.requests == [TAIL, span(0, 4)]
-
-    def test_several_event_loops(self):
-        with opened(build().build()) as (_, reader):
-            for start in range(3):
-                assert asyncio.run(reader.read_async(3, start, 10)) == CHUNK[start : start + 10]
-
     def test_a_local_source_reads_asynchronously_too(self):
         reader = ArchiveReader(MemorySource(build().build()))
         reader.prefetch_head()
@@ -304,17 +287,3 @@ class TestEarlyHead:
             assert failures == []
             assert source.read_at(0, 10) == data[:10]
             assert server.requests == [TAIL, span(0, 10)]
-
-    def test_a_near_server_gets_one_request(self, monkeypatch):
-        monkeypatch.setattr(remote_source, "_PATIENCE", 60)
-        with serving(build().build()) as server:
-            source = RemoteSource(server.url, HURRY)
-            source.read_head_early()
-            source.size()
-            assert server.requests == [TAIL]
-
-    def test_an_empty_file(self):
-        with serving(b"") as server:
-            source = RemoteSource(server.url, HURRY)
-            source.read_head_early()
-            assert source.size() == 0

@@ -277,9 +277,6 @@ def test_what_happens_after_the_database_was_lost(home):
     assert tree(home) == {}
 
 
-# Convert to .ozx
-
-
 def test_the_converter_never_opens_tiff_files_by_double_click(home):
     associate()
     entries = (home / ".local/share/applications").glob("*.desktop")

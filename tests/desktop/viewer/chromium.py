@@ -1,7 +1,5 @@
 """A headless Chromium that tests control by the WebDriver protocol, and pictures of its window."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil
@@ -33,7 +31,6 @@ FRAME = 143
 
 
 def missing_programs() -> list[str]:
-    """Return which of the needed programs are not installed."""
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 
 
@@ -73,15 +70,12 @@ class Browser:
                 raise AssertionError(json.load(error)["value"]["message"]) from None
 
     def resize(self, width: int, height: int) -> None:
-        """Set the size of the page, in pixels."""
         self._ask("POST", "/window/rect", {"width": width, "height": height + FRAME})
 
     def open(self, url: str) -> None:
-        """Load a page."""
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments):
-        """Run a JavaScript function with this body, and return its result."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def settle(self) -> str:
@@ -89,27 +83,22 @@ class Browser:
         return self._ask("POST", "/execute/async", {"script": SETTLED, "args": []})
 
     def show(self, url: str) -> None:
-        """Load a page and wait for its picture."""
         self.open(url)
         state = self.settle()
         assert state == "settled", (self.run("return document.getElementById('message').textContent"), self.log())
 
     def press(self, key: str) -> None:
-        """Press a key, and wait until the effect is drawn."""
         self.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))", key)
         self.settle()
 
     def pointer(self, *steps: dict) -> None:
-        """Move and click the mouse."""
         action = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": list(steps)}
         self._ask("POST", "/actions", {"actions": [action]})
 
     def move(self, x: int, y: int) -> None:
-        """Move the mouse to a point of the window."""
         self.pointer({"type": "pointerMove", "duration": 0, "x": x, "y": y})
 
     def click(self, x: int, y: int) -> None:
-        """Click at a point of the window."""
         self.pointer(
             {"type": "pointerMove", "duration": 0, "x": x, "y": y},
             {"type": "pointerDown", "button": 0},
@@ -117,12 +106,10 @@ class Browser:
         )
 
     def screenshot(self) -> np.ndarray:
-        """Return the window's pixels, rows × columns × red, green, blue."""
         with Image.open(BytesIO(base64.b64decode(self._ask("GET", "/screenshot")))) as picture:
             return np.asarray(picture.convert("RGB"))
 
     def save(self, path) -> None:
-        """Write the window's pixels as a PNG."""
         with open(path, "wb") as file:
             file.write(base64.b64decode(self._ask("GET", "/screenshot")))
 
@@ -160,7 +147,6 @@ def colors(browser, *places, size=(1, 1)):
 
 
 def near(found, expected, tolerance=3):
-    """Return whether colours equal the expected colours, apart from rounding."""
     return np.abs(np.array(found, int) - np.array(expected, int)).max() <= tolerance
 
 

@@ -1,7 +1,5 @@
 """Show files on the page in a browser, and check their colours."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np
@@ -87,12 +85,10 @@ def check_labels(browser, path):
 
 
 def text_of(browser, selector):
-    """Return the text of an element as a person sees it."""
     return browser.run("return document.querySelector(arguments[0]).innerText", selector)
 
 
 def enter(browser, selector, value):
-    """Enter a value into an input, and wait until its effect is drawn."""
     browser.run(
         "const input = document.querySelector(arguments[0]); input.value = arguments[1];"
         "for (const name of ['input', 'change']) input.dispatchEvent(new Event(name, { bubbles: true }))",
@@ -103,7 +99,6 @@ def enter(browser, selector, value):
 
 
 def wait(browser, condition):
-    """Wait until a condition of the page is true."""
     browser._ask("POST", "/execute/async", {"script": _WAIT % condition, "args": []})
 
 

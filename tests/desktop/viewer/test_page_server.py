@@ -135,8 +135,7 @@ def test_a_plate_is_one_picture(page):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"level": 3}, {"row": 1}, {"channel": 2}, {"planes": "0"}, {"level": "x"}, {"level": "²"}, {"path": "0"}],
+    "wrong", [{"level": 3}, {"row": 1}, {"channel": 2}, {"planes": "0"}, {"level": "x"}, {"level": "²"}, {"path": "0"}]
 )
 def test_tiles_that_are_not_there_are_refused(page, wrong):
     query = {"path": "", "level": 0, "row": 0, "column": 0, "channel": 0, "planes": ""} | wrong

@@ -1,7 +1,5 @@
 """Files for the viewer; the colours on the screen tell which part of a file is shown."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np
@@ -33,7 +31,6 @@ def write_image(
 
 @contextmanager
 def writing(path):
-    """Yield the root group of a new file."""
     with OzxStore(path, mode="w", sync=False) as store:
         yield zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
 
@@ -48,5 +45,4 @@ def omero(*channels, **rdefs):
 
 
 def quarters(top_left, top_right, bottom_left, bottom_right, dtype, size=256):
-    """Return a picture of four values."""
     return pictures.quarters(size, np.array([top_left, top_right, bottom_left, bottom_right], dtype))

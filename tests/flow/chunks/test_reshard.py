@@ -5,12 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from resharding import (
-    directory_source,
-    resharded,
-    stored_chunks,
-    write_array,
-)
+from resharding import directory_source, resharded, stored_chunks, write_array
 from zarr.codecs import BytesCodec, ShardingCodec
 
 from ozx.errors import FormatError, UnsupportedError, UsageError

@@ -42,7 +42,6 @@ TEXTS = ["<U3", ">U2", "|S2", "string", "bytes"]
 
 
 def items(dtype, count, draw):
-    """Return `count` random items."""
     random = np.random.default_rng(draw(st.integers(0, 99)))
     if dtype in ("string", "bytes"):
         texts = ["", "a", "a long one", "ü\0"]
@@ -354,7 +353,6 @@ def test_time_that_cannot_be_taken_out():
 
 
 def high_water_mark():
-    """Return the most memory that this process has taken so far, in bytes."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) << 10
 

@@ -1,7 +1,5 @@
 """Hierarchies in another OME-Zarr version, through every verb that writes one."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import zipfile

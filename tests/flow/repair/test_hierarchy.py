@@ -89,19 +89,13 @@ CASES = {
     "deflated": (lambda b: b.deflate("0/c/3").deflate("0/zarr.json"), ("rfc9/stored",)),
     "Deflate64": (deflate64, ("rfc9/stored",)),
     "data descriptors": (lambda b: b.stream("0/c/3").stream("0/c/4", signature=False), ("repair/data-descriptor",)),
-    "another value before": (
-        lambda b: b.add("0/c/3", b"old", at=5),
-        ("zip/duplicate-name",),
-    ),
+    "another value before": (lambda b: b.add("0/c/3", b"old", at=5), ("zip/duplicate-name",)),
     "the same value twice": (lambda b: b.duplicate("0/c/3"), ("zip/duplicate-name",)),
     "a name in two encodings": (
         lambda b: b.add("notes/é.txt".encode("cp437"), b"old", at=5, flags=0),
         ("zip/duplicate-name", "zip/name-encoding"),
     ),
-    "root not first": (
-        lambda b: b.reorder(*ALL[1:4], ALL[0], *ALL[4:]),
-        ("rfc9/root-first",),
-    ),
+    "root not first": (lambda b: b.reorder(*ALL[1:4], ALL[0], *ALL[4:]), ("rfc9/root-first",)),
     "data first": (
         lambda b: b.reorder(*ALL[4:], *ALL[:4]).with_(comment=make_comment("0.5", json_first=False)),
         ("rfc9/root-first", "rfc9/breadth-first"),
@@ -428,11 +422,7 @@ PROGRAMS = {
     "zip-inside": ("zip", "cd cells.zarr && zip -qr ../out.zip .", {"zip/directory-entry", "rfc9/stored"}),
     "zip-stored": ("zip", "cd cells.zarr && zip -qr0D ../out.zip .", set()),
     "zip-stream": ("zip", "zip -qr - cells.zarr | cat > out.zip", {"rfc9/root", "repair/data-descriptor"}),
-    "zip-appended": (
-        "zip",
-        "zip -qr a.zip cells.zarr; (echo x; cat a.zip) > out.zip",
-        {"zip/prepended-bytes"},
-    ),
+    "zip-appended": ("zip", "zip -qr a.zip cells.zarr; (echo x; cat a.zip) > out.zip", {"zip/prepended-bytes"}),
     "7z": ("7z", "7z a -bd -tzip out.zip cells.zarr", {"rfc9/root", "zip/directory-entry", "rfc9/stored"}),
     "7z-deflate64": ("7z", "cd cells.zarr; 7z a -bd -tzip -mm=Deflate64 ../out.zip .", {"rfc9/stored"}),
     "bsdtar": ("bsdtar", "bsdtar -C cells.zarr -cf out.zip --format zip .", {"zip/name", "repair/data-descriptor"}),

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from cases.archive_builder import UTF8, Member
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from zip_forge import UTF8, Member
 
 from ozx.archive.columns import parse_columns
 from ozx.errors import FormatError
@@ -14,7 +14,7 @@ from ozx.flow.repair.names import repair_names
 
 def columns_of(names):
     members = [Member(name, flags=0 if name.isascii() else UTF8) for name in names]
-    return parse_columns(b"".join(member.central_record(0) for member in members), len(members))
+    return parse_columns(b"".join(member.central_header(0) for member in members), len(members))
 
 
 def outcome(names):

@@ -42,10 +42,7 @@ def test_an_unknown_chunk_grid_is_said(tmp_path):
 
 def test_more_chunks_than_can_be_asked_for(monkeypatch):
     monkeypatch.setattr(remote_objects, "_MOST_CHUNKS", 10)
-    with (
-        serving_folder(FIXTURES / "image.ome.zarr") as server,
-        pytest.raises(FormatError, match="at most 10 chunks"),
-    ):
+    with serving_folder(FIXTURES / "image.ome.zarr") as server, pytest.raises(FormatError, match="at most 10 chunks"):
         find_keys(RemoteFolder(server.url))
 
 

@@ -1,7 +1,5 @@
 """Metadata of OME-Zarr 0.5 as 0.6, and back."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """Images in other coordinate systems, and transformations as matrices, by the examples of the text of OME-Zarr 0.6."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -102,10 +100,7 @@ EXAMPLES = [
     (
         {
             "type": "sequence",
-            "transformations": [
-                {"type": "translation", "translation": [0.1, 0.9]},
-                {"type": "scale", "scale": [2, 3]},
-            ],
+            "transformations": [{"type": "translation", "translation": [0.1, 0.9]}, {"type": "scale", "scale": [2, 3]}],
         },
         [1, 2],
         [2.2, 8.7],

@@ -10,7 +10,6 @@ from ozx.images.ome_xml.parsing import check_claims, parse_ome_xml, parse_xml
 
 
 def described(inside="", attributes="", **options):
-    """Return what is said of the only image."""
     (image,) = parse_ome_xml(ome_xml(ome_image(inside=inside, attributes=attributes, **options))).images
     return image
 

@@ -35,7 +35,6 @@ def test_no_place(index, message):
 
 
 def peak(work):
-    """Return the largest number of bytes that Python has allocated during `work`."""
     tracemalloc.start()
     try:
         work()

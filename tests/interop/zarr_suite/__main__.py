@@ -4,8 +4,6 @@
 With ``--slow``, it runs the property tests, too. zarr-python's newest release needs Python 3.12 or later.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -37,7 +35,6 @@ LEFT_OUT = (
 
 
 def main(arguments: list[str]) -> int:
-    """Return the exit code of pytest."""
     is_slow, here, number = "--slow" in arguments, Path(__file__).parent, version("zarr")
     with tempfile.TemporaryDirectory(prefix="zarr-suite-") as folder:
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "zarr"]

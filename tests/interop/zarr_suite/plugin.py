@@ -3,8 +3,6 @@
 Before each request that reads, the archive is finished under another name, so that the pixels come from a real file.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 import tempfile
@@ -40,7 +38,6 @@ class SuiteStore(ozx.OzxStore):
         weakref.finalize(self, self._write.abort)
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr-python's own signature)
-        """Return a store with the same values."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__, _read_only=read_only, _is_open=False, _original=self)
         return twin
@@ -71,7 +68,6 @@ class SuiteStore(ozx.OzxStore):
 
     @property
     def write_session(self) -> WriteSession | None:
-        """The session to which values are written."""
         _requests["write"] += 1
         return super().write_session
 
@@ -117,5 +113,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how often the pipeline was used."""
     terminalreporter.write_line(f"requests to the pipeline of ozx: {_requests}")

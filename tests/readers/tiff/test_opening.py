@@ -6,14 +6,7 @@ import struct
 import numpy as np
 import pytest
 import tifffile
-from tiffs import (
-    file_data,
-    ome_image,
-    ome_xml,
-    pixels,
-    write,
-    write_ome,
-)
+from tiffs import file_data, ome_image, ome_xml, pixels, write, write_ome
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.units import PixelSize

@@ -6,12 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import tifffile
-from tiffs import (
-    expected,
-    in_ome_order,
-    pixels,
-    write,
-)
+from tiffs import expected, in_ome_order, pixels, write
 
 from ozx.images.pixel_source import PixelSource
 from ozx.readers.images import ReadingOptions

@@ -74,7 +74,6 @@ def written(path: Path, dtype: str = "u2", *, fill: object = 7, **layout: object
 
 
 def both(path: Path) -> tuple[zarr.Array, zarr.Array]:
-    """Return the same array with zarr-python's pipeline and with ours."""
     plain = zarr.open_group(ozx.OzxStore(path), mode="r")["0"]
     return plain, ozx.open(path)["0"]
 

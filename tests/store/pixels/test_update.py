@@ -152,24 +152,6 @@ def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) 
         np.testing.assert_array_equal(arrays[1][:], arrays[0][:])
 
 
-@pytest.mark.usefixtures("written_alone")
-def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = opened_array(create(store, "f4", 0.0, **LAYOUTS["shards"]))
-        array[0, :16, :32] = -0.0
-    assert np.signbit(ozx.open(tmp_path / "a.ozx")["0"][0, :16, :32]).all()
-
-
-@pytest.mark.usefixtures("written_alone")
-@pytest.mark.parametrize("layout", ["zstd", "shards"])
-def test_one_value_for_lists_and_numbers(tmp_path: Path, layout: str) -> None:
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = opened_array(create(store, **LAYOUTS[layout]))
-        array.oindex[3, [69, 2], slice(None, None, 3)] = 5
-        assert (array[3, [2], ::3] == 5).all()
-        assert int((array[:] == 5).sum()) == 60
-
-
 @pytest.mark.parametrize("layout", ["zstd", "shards"])
 def test_a_damaged_chunk_of_which_a_part_stays_is_named(tmp_path: Path, layout: str) -> None:
     path = tmp_path / "a.ozx"
@@ -303,21 +285,6 @@ def test_xarray_writes_regions_through_the_pipeline(tmp_path: Path) -> None:
                 part.to_zarr(store, zarr_format=3, consolidated=False, region={"t": slice(start, min(5, start + 4))})
         written = zarr.open_array(ozx.OzxStore(tmp_path / "a.ozx"), path="image", mode="r")
         np.testing.assert_array_equal(written[:], pixels)
-
-
-@pytest.mark.parametrize("layout", ["uncompressed", "shards"])
-@pytest.mark.parametrize(
-    "selection",
-    [np.s_[:, 3:1], np.s_[:, 5:5], np.s_[4:2, 70:3, 9:8], np.s_[:, 63:-70], np.s_[2:1, 5], np.s_[:, :, 7:-200]],
-)
-@pytest.mark.parametrize("is_scalar", [True, False])
-def test_a_slice_that_ends_before_it_starts_changes_nothing(tmp_path, layout, selection, is_scalar):
-    value = 9 if is_scalar else np.zeros(np.empty(SHAPE)[selection].shape, "u2")
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = opened_array(create(store, **LAYOUTS[layout]))
-        array[...] = 1
-        array[selection] = value
-    assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 1).all()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -94,10 +94,7 @@ def test_roots_that_are_no_ome_zarr(root, message, pointer):
 def test_missing_groups_are_named_each_once():
     metadata = {"zarr.json": group()} | {f"A/{well}/0/zarr.json": group() for well in (1, 2)}
     assert messages(metadata) == [
-        (
-            "rfc9/one-hierarchy",
-            "A/zarr.json is missing, so readers cannot find the node 'A/1/0' and 1 more below 'A'",
-        ),
+        ("rfc9/one-hierarchy", "A/zarr.json is missing, so readers cannot find the node 'A/1/0' and 1 more below 'A'"),
         ("rfc9/one-hierarchy", "A/1/zarr.json is missing, so readers cannot find the node 'A/1/0'"),
         ("rfc9/one-hierarchy", "A/2/zarr.json is missing, so readers cannot find the node 'A/2/0'"),
     ]
@@ -192,8 +189,7 @@ def sharding(metadata, keys):
 
 
 @pytest.mark.parametrize(
-    ("entries", "expected"),
-    [(0, []), (1, []), (2, ["note"]), (999, ["note"]), (1000, ["warning"])],
+    ("entries", "expected"), [(0, []), (1, []), (2, ["note"]), (999, ["note"]), (1000, ["warning"])]
 )
 def test_sharding_goes_by_the_entries_of_unsharded_arrays(entries, expected):
     metadata = {"zarr.json": group(), "0/zarr.json": array([5000], [1])}

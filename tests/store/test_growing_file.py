@@ -1,9 +1,10 @@
-"""Free places: nothing is taken twice, nothing is lost."""
+"""Free places: nothing is taken twice, nothing is lost; and the room kept at the head."""
 
+from cases.archive_builder import group
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ozx.store.growing_file import Space
+from ozx.store.growing_file import Space, metadata_reserve
 
 steps = st.lists(st.one_of(st.integers(1, 60), st.tuples(st.integers(0, 1 << 20))), max_size=80)
 
@@ -38,3 +39,9 @@ def test_every_byte_is_taken_once_or_free(steps, start, limit):
         assert not [
             offset for offset, length in space.holes if offset + length in holes or offset + length == space.end
         ]
+
+
+def test_an_absurd_plate_does_not_get_absurd_room():
+    wells = [{"path": f"A/{n}", "rowIndex": 0, "columnIndex": n} for n in range(2)]
+    ome = {"version": "0.5", "plate": {"wells": wells, "rows": [], "columns": [], "field_count": 10**12}}
+    assert metadata_reserve({"zarr.json": group(attributes={"ome": ome})}) <= 64 << 20

@@ -206,11 +206,7 @@ def test_names_that_the_file_system_takes_for_one_are_refused(tmp_path, monkeypa
 
 @pytest.mark.parametrize(
     ("folds_case", "folds_forms", "pairs"),
-    [
-        (True, False, [("A", "a")]),
-        (False, True, [("\u00e9", "e\u0301")]),
-        (True, True, [("\u00c9", "e\u0301")]),
-    ],
+    [(True, False, [("A", "a")]), (False, True, [("\u00e9", "e\u0301")]), (True, True, [("\u00c9", "e\u0301")])],
 )
 def test_what_the_file_system_folds_is_tried_out(tmp_path, monkeypatch, folds_case, folds_forms, pairs):
     def exists(path):
