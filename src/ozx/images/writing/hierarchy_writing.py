@@ -11,13 +11,14 @@ with any executor, and with any number of blocks at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,6 +43,9 @@ from ozx.images.writing.shard_assembly import OpenShards, checked_size
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.threads import Workers, in_order, processors, working
 
+if TYPE_CHECKING:  # a thumbnail needs Pillow, which other archives do without
+    from ozx.images.pictures.thumbnail import EmbeddedThumbnail
+
 # Blocks in progress or waiting, per thread: enough that threads do not wait for the thread that writes.
 _AHEAD = 2
 # The parallelism of a cluster is unknown.
@@ -62,11 +66,14 @@ def write_hierarchy(
     executor: Executor | None = None,
     ahead: int | None = None,
     progress: Progress = NO_PROGRESS,
-    late: Callable[[], Iterable[Entry]] | None = None,
+    thumbnail: Callable[[], EmbeddedThumbnail | None] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
-    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written."""
-    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
+    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written.
+
+    `thumbnail` draws a picture of the finished archive.
+    """
+    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice(), has_thumbnail=thumbnail is not None)
     allocate = BUFFERS.take if executor is None else None  # another process cannot return a buffer
     all_made = [made for path, planned in nodes.images.items() for made in _iter_made(nodes, path, planned, allocate)]
 
@@ -91,9 +98,22 @@ def write_hierarchy(
     lengths = {document_key(path): len(dump_document(draft)) for path, draft in drafts.items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
-    plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms, late=late)
+    plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms)
+    if thumbnail is not None:
+        plan.late = partial(_draw, thumbnail, nodes, documents.cache_clear)
     with block_workers(executor, ahead) as workers:
         return write_archive(plan, descriptor, workers, progress)
+
+
+def _draw(
+    thumbnail: Callable[[], EmbeddedThumbnail | None], nodes: HierarchyDocuments, forget: Callable[[], object]
+) -> Iterator[Entry]:
+    """Yield the picture of the finished archive; `forget` the documents, which name the picture from now on."""
+    drawn = thumbnail()
+    if drawn is not None:
+        nodes.thumbnail = drawn.size
+        forget()
+        yield drawn.entry
 
 
 @dataclass
