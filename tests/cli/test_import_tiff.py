@@ -27,7 +27,7 @@ def cells(here):
 def test_one_source(capsys):
     code, out, err = ozx(capsys, "import", "cells.ome.tif", "--no-sync")
     assert (code, err) == (0, "")
-    assert out.startswith("cells.ozx  1 image, 5 entries, ")
+    assert out.startswith("cells.ozx  1 image, 6 entries, ")
     assert ozx(capsys, "import", "cells.ome.tif")[0] == 2
     assert ozx(capsys, "import", "cells.ome.tif", "--force", "-q", "--no-sync") == (0, "", "")
 

@@ -7,6 +7,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+import zarr
 from hierarchies import FIXTURES, tree
 from packed import values_of
 from PIL import Image
@@ -16,6 +17,7 @@ from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.verify import verify
 
 KEY = "Thumbnails/thumbnail.png"
+GROUP = "Thumbnails/zarr.json"
 IMAGE, LEGACY, PLATE = FIXTURES / "image.ome.zarr", FIXTURES / "legacy.ome.zarr", FIXTURES / "plate.ome.zarr"
 
 
@@ -46,10 +48,50 @@ def test_packed_with_a_picture(tmp_path, source, shards):
     result = ozx.pack(source, tmp_path / "a.ozx", thumbnail=True, shards=shards, verify=True)
     plain = ozx.pack(source, tmp_path / "plain.ozx", shards=shards)
     assert_same_picture(embedded(result.path), drawn(source, tmp_path))
-    assert (result.entries, result.notes) == (plain.entries + 1, plain.notes)
+    assert (result.entries, result.notes) == (plain.entries + 2, plain.notes)
     assert ozx.validate(result.path).findings == ozx.validate(plain.path).findings
-    values = {key: value for key, value in values_of(result.path).items() if key != KEY}
-    assert values == values_of(plain.path)
+    values, before = values_of(result.path), values_of(plain.path)
+    assert {key for key, value in values.items() if before.get(key) != value} == {"zarr.json", GROUP, KEY}
+    root, attributes = json.loads(values["zarr.json"]), json.loads(values["zarr.json"])["attributes"]
+    width, height = embedded(result.path).size
+    named = {"width": width, "height": height, "media_type": "image/png", "path": KEY}
+    assert attributes.pop("thumbnails") == [named]
+    (convention,) = attributes.pop("zarr_conventions")
+    assert (convention["uuid"], convention["name"]) == ("49326c01-1180-4743-b15f-f7157038a6ab", "thumbnails")
+    assert {**root, "attributes": attributes} == json.loads(before["zarr.json"])
+
+
+def test_other_thumbnails_and_conventions_stay(tmp_path):
+    source = shutil.copytree(IMAGE, tmp_path / "cells.ome.zarr")
+    document = json.loads((source / "zarr.json").read_text())
+    other = {"width": 8, "height": 8, "media_type": "image/png", "url": "https://example.org/cells.png"}
+    convention = {"uuid": "00000000-0000-4000-8000-000000000000", "name": "other", "spec_url": "https://example.org"}
+    document["attributes"] |= {"thumbnails": [other], "zarr_conventions": [convention]}
+    (source / "zarr.json").write_text(json.dumps(document, indent=2))
+    first = ozx.pack(source, tmp_path / "a.ozx", thumbnail=True)
+    second = ozx.repack(first.path, tmp_path / "b.ozx", thumbnail=True)
+    assert values_of(second.path) == values_of(first.path)
+    attributes = json.loads(values_of(first.path)["zarr.json"])["attributes"]
+    assert [picture.get("path") for picture in attributes["thumbnails"]] == [KEY, None]
+    assert [each["name"] for each in attributes["zarr_conventions"]] == ["other", "thumbnails"]
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part")
+def test_consolidated_metadata_has_the_group_of_the_picture(tmp_path):
+    source = shutil.copytree(IMAGE, tmp_path / "cells.ome.zarr")
+    zarr.consolidate_metadata(source)
+    path = ozx.pack(source, tmp_path / "a.ozx", thumbnail=True).path
+    assert "Thumbnails" in zarr.open_consolidated(ozx.OzxStore(path), mode="r")
+    assert ozx.repack(path, tmp_path / "b.ozx").repaired == ()
+
+
+@pytest.mark.filterwarnings("error")
+def test_zarr_python_lists_the_nodes_without_a_warning(tmp_path):
+    path = ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True).path
+    with ozx.open(path) as group:
+        assert {"Thumbnails", "0"} <= {name for name, _ in group.members(max_depth=None)}
+        assert "Thumbnails" in str(group.tree())
+    assert "Thumbnails" in dict(zarr.open_group(ozx.OzxStore(path), mode="r").members())
 
 
 @pytest.mark.parametrize("has_old", [False, True])
@@ -61,7 +103,7 @@ def test_a_manifest_lists_the_picture_as_no_copy(tmp_path, has_old):
     path = ozx.pack(source, tmp_path / "a.ozx", thumbnail=True, manifest=True).path
     text = (tmp_path / "a.ozx.manifest.json").read_text()
     times = {value["key"]: value["mtime_ns"] for value in json.loads(text)["values"]}
-    assert [key for key, time in times.items() if time is None] == [KEY]
+    assert [key for key, time in times.items() if time is None] == ["zarr.json", GROUP, KEY]
     assert verify(path).entries == len(times)
 
 

@@ -147,6 +147,17 @@ def test_every_field_of_ome_xml(tmp_path):
     assert b"".join(ozx.read_value(tmp_path / "out.ozx", "OME/METADATA.ome.xml")) == xml.encode()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("count", [1, 2])
+def test_zarr_python_takes_the_folder_of_ome_xml_for_a_group(tmp_path, count):
+    images = "".join(DESCRIBED.replace("Image:0", f"Image:{number}") for number in range(count))
+    path = write_ome(tmp_path / "a.ome.tif", ome_xml(images), pixels((12 * count, 30, 40)))
+    group = imported(path)
+    assert "OME" in dict(group.members())
+    assert "OME" in str(group.tree())
+    assert not [finding for finding in ozx.validate(tmp_path / "out.ozx").findings if finding.severity != "note"]
+
+
 def test_ome_xml_can_be_left_out_and_other_encodings_become_utf_8(tmp_path):
     path = write_ome(tmp_path / "a.ome.tif", ome_xml(DESCRIBED), pixels((12, 30, 40)))
     imported(path, ome_xml="drop")
@@ -380,7 +391,10 @@ def test_a_thumbnail(tmp_path):
     result = ozx.import_tiff(path, tmp_path / "out.ozx", thumbnail=True, force=True, sync=False)
     assert not [f for f in ozx.validate(tmp_path / "out.ozx", profile="strict").findings if f.severity != "note"]
     keys = [entry.key for entry in ozx.list_entries(tmp_path / "out.ozx")]
-    assert (keys, result.entries) == ([*plain, "Thumbnails/thumbnail.png"], len(plain) + 1)
+    picture, group = "Thumbnails/thumbnail.png", "Thumbnails/zarr.json"
+    assert (sorted(keys), keys[-1], result.entries) == (sorted([*plain, group, picture]), picture, len(keys))
+    (named,) = ozx.open(tmp_path / "out.ozx").attrs["thumbnails"]
+    assert named == {"width": 256, "height": 192, "media_type": "image/png", "path": picture}
     assert b"".join(ozx.read_value(tmp_path / "out.ozx", keys[-1])).startswith(b"\x89PNG")
 
 

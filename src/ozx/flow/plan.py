@@ -14,9 +14,11 @@ from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
+from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.reading import parse_document
-from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.reading import Document, dump_document, parse_document
+from ozx.hierarchy.keys import METADATA, breadth_first
 from ozx.hierarchy.ome.versions import is_known, version_of
 from ozx.threads import Workers
 
@@ -70,6 +72,15 @@ class Plan:
         self.added.append(entry)
         if self.files is not None:
             self.files.drop(entry.key)
+
+    def change_root(self, change: Callable[[Document], Document], added: Mapping[str, Document] | None = None) -> None:
+        """Change the root's ``zarr.json``, which keeps its JSON style; add documents of new nodes, by key."""
+        stored = self.metadata
+        old = parse_document(stored[METADATA], METADATA)
+        new = {key: dump_document(document) for key, document in (added or {}).items() if key not in stored}
+        new[METADATA] = JsonStyles().dump_like(change(old), old, stored[METADATA])
+        keys = sorted({*stored, *new}, key=breadth_first)
+        self.metadata = StoredValues(keys, lambda key: new[key] if key in new else stored[key])
 
     def iter_metadata(self) -> Iterator[Entry]:
         """Yield the metadata entries."""

@@ -14,6 +14,8 @@
     The keys of an array's chunks, for both versions.
 ``nodes``, ``images``, ``references``
     The nodes of a hierarchy and notes about them, its images, and the paths by which a node refers to another node.
+``thumbnail``
+    The root's attributes that name the picture in a file.
 ``upgrade``
     OME-Zarr 0.4 documents as 0.5.
 ``relayout/``, ``subset/``, ``edit/``

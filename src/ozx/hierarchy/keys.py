@@ -28,6 +28,9 @@ DRAW_AGAIN = "ozx repack FILE NEW.ozx --thumbnail draws it again"
 #: outside of nodes that the specification names.
 ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
+#: Files in the folders of groups that are no nodes, although zarr-python takes each name there for one.
+PLAIN_FILES = (ORIGINAL_METADATA, THUMBNAIL)
+
 
 def is_metadata_key(key: str) -> bool:
     """Return whether `key` is a metadata key of Zarr v3: its last component is ``zarr.json``."""

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.plan import Plan
 from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.keys import THUMBNAIL
+from ozx.hierarchy.keys import METADATA, THUMBNAIL
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
+from ozx.hierarchy.zarr_v2.groups import group_document
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.drawing import draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png
 from ozx.images.plate_fields import plate_fields
-
-_EMBEDDED_SIZE = 256
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,34 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
 
 
-def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
+@dataclass(frozen=True, slots=True)
+class EmbeddedThumbnail:
+    """The picture to store in an archive, and its width and height."""
 
-    The same pixels always give the same PNG file. Archives store it directly after the metadata.
+    entry: Entry
+    size: tuple[int, int]
+
+    def add_to(self, plan: Plan) -> Plan:
+        """Add the picture to a plan, directly after the metadata, and name it in the root's attributes."""
+        plan.add(self.entry)
+        if METADATA in plan.metadata:
+            group = group_document({})
+            added = {join_path(THUMBNAIL_GROUP, METADATA): group}
+            plan.change_root(lambda root: name_thumbnail(root, group, self.size), added)
+        return plan
+
+
+def try_thumbnail(
+    opened: Callable[[], AbstractContextManager[zarr.Group]],
+) -> tuple[EmbeddedThumbnail | None, list[str]]:
+    """Return the thumbnail of a hierarchy, or None and a note with the reason if it cannot be drawn.
+
+    The same pixels always give the same PNG file.
     """
     try:
         with opened() as group:
-            return [Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))], []
+            pixels = draw_thumbnail(group, EMBEDDED_SIZE).pixels
     except (FormatError, UnsupportedError) as error:
-        return [], [f"no thumbnail: {error.message}"]
+        return None, [f"no thumbnail: {error.message}"]
+    height, width = pixels.shape[:2]
+    return EmbeddedThumbnail(Entry(THUMBNAIL, (BytesPart(encode_png(pixels)),)), (width, height)), []

@@ -8,13 +8,12 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
-from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
@@ -34,6 +33,9 @@ from ozx.readers.imported import Claims, growth_notes, has_images, other_metadat
 from ozx.readers.registry import open_images
 from ozx.readers.tiff.opening import count_files
 from ozx.readers.tiff.pages import parse_axes
+
+if TYPE_CHECKING:  # loads zarr and Pillow
+    from ozx.images.thumbnail import EmbeddedThumbnail
 
 # The most damaged parts that a result names.
 _MOST_DAMAGE = 20
@@ -500,13 +502,13 @@ def _write(
     progress = begin_phase(progress, os.path.basename(result.path), count_bytes(hierarchy))
     with output.spooled() as new:
 
-        def picture() -> Iterable[Entry]:
+        def picture() -> EmbeddedThumbnail | None:
             from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
             from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-            pictures, notes = try_thumbnail(lambda: opened_hierarchy(Place(new.path)))
+            drawn, notes = try_thumbnail(lambda: opened_hierarchy(Place(new.path)))
             said.extend(notes)
-            return pictures
+            return drawn
 
         try:
             entries, size = write_hierarchy(
@@ -516,7 +518,7 @@ def _write(
                 executor=order.executor,
                 ahead=order.ahead,
                 progress=progress,
-                late=picture if order.thumbnail else None,
+                thumbnail=picture if order.thumbnail else None,
                 on_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
             )
             found.files.check_unchanged()

@@ -282,10 +282,10 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
         from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
         from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-        pictures, notes = try_thumbnail(lambda: opened_hierarchy(run.place))
+        picture, notes = try_thumbnail(lambda: opened_hierarchy(run.place))
         result = replace(result, notes=(*result.notes, *notes))
-        for picture in pictures:
-            plan.add(picture)
+        if picture is not None:
+            plan, variants = picture.add_to(plan), map(picture.add_to, variants)
     if options.resume and output.place.exists():
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 

@@ -280,10 +280,10 @@ def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:
     from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (Pillow, slow to import)
     from ozx.store.read_only_stores import open_source_group  # noqa: PLC0415
 
-    pictures, notes = try_thumbnail(lambda: nullcontext(open_source_group(repaired, repaired.zarr_format)))
+    picture, notes = try_thumbnail(lambda: nullcontext(open_source_group(repaired, repaired.zarr_format)))
     plan.notes.extend(notes)
-    for picture in pictures:
-        plan.add(picture)
+    if picture is not None:
+        picture.add_to(plan)
 
 
 def _reports(plan: RelayoutPlan) -> tuple[ArrayReport, ...]:

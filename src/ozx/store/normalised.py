@@ -13,7 +13,8 @@ from zarr.storage import WrapperStore
 from ozx.errors import OzxError, UsageError
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, PLAIN_FILES, is_metadata_key, node_of
+from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.normalisation import normalise_document
 from ozx.store.extension_groups import understands_opening
 from ozx.store.reading import ArchiveSession
@@ -80,6 +81,16 @@ class NormalisedStore(WrapperStore[Store]):
     async def getsize(self, key: str) -> int:
         """Return the length of a value in bytes; for metadata, the length after conversion."""
         return await (Store.getsize(self, key) if is_metadata_key(key) else self._store.getsize(key))
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names of keys and folders directly below a node, except plain files and folders of these alone."""
+        # zarr-python takes every name for a node: members() and tree() warn about each that is none.
+        folders = {key.partition("/")[0] for key in PLAIN_FILES}
+        async for name in self._store.list_dir(prefix):
+            key = join_path(prefix, name)
+            if key in PLAIN_FILES or (key in folders and not await self._store.exists(f"{key}/{METADATA}")):
+                continue
+            yield name
 
     def _shown(
         self, key: str, value: Buffer | None, prototype: BufferPrototype, byte_range: ByteRequest | None

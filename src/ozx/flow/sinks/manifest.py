@@ -17,7 +17,7 @@ from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import Output
 from ozx.flow.sources.location import Place
-from ozx.marks import modified
+from ozx.marks import mark_of
 
 #: The name of the manifest that previews of ozx wrote into an archive, as its last entry; it is still read.
 MANIFEST_KEY = "ozx-manifest.json"
@@ -46,12 +46,21 @@ class Manifest:
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
         """Yield the blocks of an entry; record the entry after its last block."""
         digest, size = hashlib.sha256(), 0
-        changed = modified(os.path.join(self.source, entry.key)) if is_copy else None
+        changed = time_of_copy(os.path.join(self.source, entry.key), entry.size) if is_copy else None
         for block in entry.iter_blocks():
             digest.update(block)
             size += len(block)
             yield block
         self.values[entry.key] = ManifestValue(size, digest.hexdigest(), changed)
+
+
+def time_of_copy(path: str, size: int) -> int | None:
+    """Return the modification time of the file of which a value of `size` bytes is a copy; None if it is no copy."""
+    try:
+        length, time = mark_of(os.stat(path))
+    except FileNotFoundError:
+        return None
+    return time if length == size else None
 
 
 def _encode_manifest(manifest: Manifest, archive: str) -> bytes:

@@ -15,10 +15,9 @@ from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.read_ahead import read_ahead
-from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
+from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue, time_of_copy
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.location import Place
-from ozx.marks import modified
 from ozx.progress import Progress
 from ozx.threads import Workers
 
@@ -46,14 +45,8 @@ def _has_same_entries(archive: Place, plan: Plan, workers: Workers) -> bool:
 
 
 def find_same_entries(archive: Place, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
-    """Return the first of several plans whose keys and sizes match an archive, or None.
-
-    The entries that were added to `plan` are first added to each variant.
-    """
+    """Return the first of several plans whose keys and sizes match an archive, or None."""
     for each in chain([plan], variants):
-        if each is not plan:
-            for entry in plan.added:
-                each.add(entry)
         if _has_same_entries(archive, each, workers):
             return each
     return None
@@ -104,9 +97,7 @@ def manifest_of_archive(archive: Place, source: str) -> Manifest:
     """Return the manifest of a complete archive, with the current times of the files in `source`."""
     manifest = Manifest(source)
     for key, size, digest in hash_values(archive):
-        path = os.path.join(source, key)
-        is_copy = os.path.isfile(path) and os.path.getsize(path) == size
-        manifest.values[key] = ManifestValue(size, digest, modified(path) if is_copy else None)
+        manifest.values[key] = ManifestValue(size, digest, time_of_copy(os.path.join(source, key), size))
     return manifest
 
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import missing_groups
+from ozx.hierarchy.keys import THUMBNAIL, missing_groups
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.downscaling import describe_downscaling
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.new_image import NewHierarchy, NewImage, plan_pyramid
 
@@ -133,8 +134,10 @@ _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 class HierarchyDocuments:
     """The ``zarr.json`` of all groups and arrays of a new hierarchy."""
 
-    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, *, has_thumbnail: bool = False) -> None:
         self._version = hierarchy.version
+        self._has_thumbnail = has_thumbnail
+        self.thumbnail: tuple[int, int] | None = None  # width and height of the picture, once it is drawn
         self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
         self.images = {path: _plan(image) for path, image in all_images(hierarchy).items()}
         #: The computed contrast of channels without a given contrast, by image path and channel number.
@@ -150,7 +153,10 @@ class HierarchyDocuments:
                 array = NewArray(level.shape, image.sources[0].dtype, image.axes, alignment)
                 arrays[join_path(path, str(number))] = array
         self.arrays = lay_out(arrays, layout)
-        for path in missing_groups(["", *self._groups, *self.images, *self.arrays]):
+        # The folders of files are groups, too: zarr-python warns about folders that are no nodes. That of
+        # METADATA.ome.xml has `series` only in a series: OME-Zarr 0.5 defines it for the "bioformats2raw.layout" alone.
+        files = (*hierarchy.files, THUMBNAIL) if has_thumbnail else hierarchy.files
+        for path in missing_groups(["", *self._groups, *self.images, *self.arrays, *files]):
             self._groups.setdefault(path, None)
         if "" not in self.images:
             self._groups.setdefault("", None)
@@ -168,6 +174,9 @@ class HierarchyDocuments:
         groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
         for path, image in self.images.items():
             groups[path] = self.describe(path, image, None if are_drafts else self.windows[path])
+        size = (EMBEDDED_SIZE, EMBEDDED_SIZE) if are_drafts and self._has_thumbnail else self.thumbnail
+        if size is not None:
+            groups[""] = name_thumbnail(groups[""], groups[THUMBNAIL_GROUP], size)
         return {**groups, **self.arrays}
 
     def describe(self, path: str, image: NewImage, windows: Mapping[int, Window] | None) -> Document:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,6 +43,9 @@ from ozx.images.writing.shard_assembly import OpenShards, checked_size
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.threads import Workers, in_order, processors, working
 
+if TYPE_CHECKING:  # a thumbnail needs Pillow, which other archives do without
+    from ozx.images.thumbnail import EmbeddedThumbnail
+
 # Blocks in progress or waiting, per thread: enough that threads do not wait for the thread that writes.
 _AHEAD = 2
 # The parallelism of a cluster is unknown.
@@ -62,13 +66,15 @@ def write_hierarchy(
     executor: Executor | None = None,
     ahead: int | None = None,
     progress: Progress = NO_PROGRESS,
-    late: Callable[[], Iterable[Entry]] | None = None,
+    thumbnail: Callable[[], EmbeddedThumbnail | None] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
-    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written."""
+    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written.
+
+    `thumbnail` draws a picture of the finished archive.
+    """
     allocate = BUFFERS.take if executor is None else None  # another process cannot return a buffer
-    plan = plan_hierarchy(hierarchy, layout, allocate, progress=progress, on_damage=on_damage)
-    plan.late = late
+    plan = plan_hierarchy(hierarchy, layout, allocate, progress=progress, thumbnail=thumbnail, on_damage=on_damage)
     with block_workers(executor, ahead) as workers:
         return write_archive(plan, descriptor, workers, progress)
 
@@ -79,10 +85,11 @@ def plan_hierarchy(
     allocate: Allocate | None = None,
     *,
     progress: Progress = NO_PROGRESS,
+    thumbnail: Callable[[], EmbeddedThumbnail | None] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> Plan:
     """Return the plan of a new hierarchy, whose pixels are read when its data is; then its metadata is complete."""
-    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
+    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice(), has_thumbnail=thumbnail is not None)
     all_made = [made for path in nodes.images for made in _iter_made(nodes, path, allocate)]
 
     def data(workers: Workers) -> Iterator[Entry]:
@@ -95,7 +102,21 @@ def plan_hierarchy(
     lengths = {document_key(path): len(dump_document(draft)) for path, draft in drafts.items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
-    return Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms)
+    plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms)
+    if thumbnail is not None:
+        plan.late = partial(_draw, thumbnail, nodes, documents.cache_clear)
+    return plan
+
+
+def _draw(
+    thumbnail: Callable[[], EmbeddedThumbnail | None], nodes: HierarchyDocuments, forget: Callable[[], object]
+) -> Iterator[Entry]:
+    """Yield the picture of the finished archive; `forget` the documents, which name the picture from now on."""
+    drawn = thumbnail()
+    if drawn is not None:
+        nodes.thumbnail = drawn.size
+        forget()
+        yield drawn.entry
 
 
 @dataclass(eq=False)
