@@ -21,7 +21,9 @@ COLLECTED = {"regions": "region", "channel_lists": "channels", "no_sync": "sync"
 
 def options_of(command):
     names = {each.name for each in command.params if isinstance(each, click.Option)} - OF_THE_COMMAND
-    values = command.make_context(command.name, [], resilient_parsing=True).params
+    # click keeps the names of the first help option that it makes.
+    settings = {"resilient_parsing": True, "help_option_names": ["-h", "--help"]}
+    values = command.make_context(command.name, [], **settings).params
     return {name: value for name, value in values.items() if name in names}
 
 
