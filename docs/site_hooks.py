@@ -66,7 +66,7 @@ def _commands() -> Iterator[str]:
 def _options(name: str) -> list[tuple[str, str]]:
     """Return the names and the help of each option of a command, or of all commands of a group."""
     command = load_command(name)
-    context = click.Context(command, info_name=f"ozx {name}")
+    context = click.Context(command, info_name=f"ozx {name}", help_option_names=["-h", "--help"])
     commands = command.commands.values() if isinstance(command, click.Group) else [command]
     options = [parameter for each in commands for parameter in each.params if isinstance(parameter, click.Option)]
     return list(dict.fromkeys(option.get_help_record(context) or ("", "") for option in options))
@@ -80,7 +80,7 @@ def _table(options: list[tuple[str, str]]) -> list[str]:
 def _help(name: str) -> Iterator[str]:
     command = load_command(name)
     summary, *paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
-    usage = command.collect_usage_pieces(click.Context(command))
+    usage = command.collect_usage_pieces(click.Context(command, help_option_names=["-h", "--help"]))
     yield from (f"## ozx {name}", "", summary, "", "```text", f"ozx {name} {' '.join(usage)}", "```")
     for paragraph in paragraphs:
         if paragraph.startswith("\b"):  # click does not wrap it: a title and commands

@@ -21,7 +21,10 @@ def make_scene(folder, kind="rotation", parameters=((0, -1), (1, 0))) -> Path:
     root.mkdir(exist_ok=True)
     world = {"name": "world"}
     for name in "ab":
-        file, options = Path(folder) / f"{name}.ozx", {"scale": (0.5, 0.5), "unit": "micrometer", "ome_version": "0.6"}
+        file, options = (
+            Path(folder) / f"{name}.ozx",
+            {"pixel_size": (0.5, 0.5), "unit": "micrometer", "ome_version": "0.6"},
+        )
         ozx.write_image(file, PIXELS, axes="yx", name=f"Image {name}", sync=False, **options)
         ozx.unpack(file, root / name, sync=False)
     steps = [

@@ -18,6 +18,7 @@ COMMENT = b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":t
 ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
 SENTINEL = _MASK_32 = 0xFFFFFFFF
 _TEXTS = ("name", "extra", "comment")
+_WRAPPING = ("compressed", "uncompressed", "offset")  # in archives without ZIP64
 PADDING_FIELD = struct.pack("<3H", 0xD935, 2, 1)
 #: The codecs of a shard's index.
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
@@ -76,7 +77,7 @@ def _header(layout: str, fields: dict[str, Any]) -> bytes:
     """Return a header, and what follows it: name, extra field and comment, whose lengths are among its numbers."""
     signature, texts = fields.pop("signature"), [fields[name] for name in _TEXTS if name in fields]
     numbers = [
-        fields.get(f"{name}_length", len(value)) if name in _TEXTS else value & _MASK_32
+        fields.get(f"{name}_length", len(value)) if name in _TEXTS else value & _MASK_32 if name in _WRAPPING else value
         for name, value in fields.items()
         if not name.endswith("_length")
     ]

@@ -47,7 +47,7 @@ def crop(source, tmp_path, region=None, **options):
     ],
 )
 def test_region_in_a_unit_has_the_pixels_with_centres_in_it(tmp_path, region, start, stop):
-    pixels = write_pixels(tmp_path / "a.ozx", scale={"y": 0.5, "x": 0.5}, unit="um")
+    pixels = write_pixels(tmp_path / "a.ozx", pixel_size={"y": 0.5, "x": 0.5}, unit="um")
     crop(tmp_path / "a.ozx", tmp_path, region)
     np.testing.assert_array_equal(read(tmp_path / "out.ozx", "0"), pixels[:, start:stop])
     steps = ome(tmp_path / "out.ozx")["multiscales"][0]["datasets"][0]["coordinateTransformations"]
@@ -55,7 +55,7 @@ def test_region_in_a_unit_has_the_pixels_with_centres_in_it(tmp_path, region, st
 
 
 def test_position_counts_from_where_the_image_lies(tmp_path):
-    pixels = write_pixels(tmp_path / "a.ozx", scale={"y": 0.5, "x": 0.5}, unit="um")
+    pixels = write_pixels(tmp_path / "a.ozx", pixel_size={"y": 0.5, "x": 0.5}, unit="um")
     crop(tmp_path / "a.ozx", tmp_path, "x=100:160um")
     shutil.move(tmp_path / "out.ozx", tmp_path / "b.ozx")
     crop(tmp_path / "b.ozx", tmp_path, "x=110:120um")
@@ -76,7 +76,7 @@ def test_position_counts_from_where_the_image_lies(tmp_path):
     ],
 )
 def test_region_that_is_not_there_names_the_extent(tmp_path, region, message):
-    write_pixels(tmp_path / "a.ozx", scale={"y": 0.5, "x": 0.5}, unit="um")
+    write_pixels(tmp_path / "a.ozx", pixel_size={"y": 0.5, "x": 0.5}, unit="um")
     with pytest.raises(UsageError, match=message):
         crop(tmp_path / "a.ozx", tmp_path, region)
     assert not (tmp_path / "out.ozx").exists()
@@ -250,7 +250,7 @@ def test_levels_stay_along_axes_that_they_do_not_shorten(tmp_path):
 
 
 def test_channels_that_share_chunks_are_separated(tmp_path):
-    pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", chunks="c=3,y=80,x=90", channels=list("ABCDEF"))
+    pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", chunks="c=3,y=80,x=90", channel_names=list("ABCDEF"))
     result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="A,E,F", region="x=3:50")
     np.testing.assert_array_equal(read(tmp_path / "b.ozx", "0"), pixels[[0, 4, 5], :, 3:50])
     assert (result.images[0].channels, result.notes) == ((0, 4, 5), ())
@@ -279,7 +279,7 @@ def test_methods_of_the_levels_are_told(tmp_path):
 def test_ome_zarr_0_6_is_cropped_like_0_5(tmp_path):
     for version in ("0.5", "0.6"):
         write_pixels(
-            tmp_path / f"{version}.ozx", (600, 500), ome_version=version, scale={"y": 0.5, "x": 0.5}, unit="um"
+            tmp_path / f"{version}.ozx", (600, 500), ome_version=version, pixel_size={"y": 0.5, "x": 0.5}, unit="um"
         )
         crop(tmp_path / f"{version}.ozx", tmp_path, "y=3:599,x=10:220um")
         shutil.move(tmp_path / "out.ozx", tmp_path / f"out{version}.ozx")

@@ -51,7 +51,7 @@ def make_image(draw: random.Random) -> tuple[np.ndarray[Any, Any], str, dict[str
         "method": draw.choice(["mean", "mean", "nearest", "mode"]),
     }
     if draw.random() < 0.5:
-        written["scale"] = {axis: 0.5 if axis in "yx" else draw.choice([0.5, 2.0]) for axis in axes}
+        written["pixel_size"] = {axis: 0.5 if axis in "yx" else draw.choice([0.5, 2.0]) for axis in axes}
         written["unit"] = {axis: "second" if axis == "t" else "micrometer" for axis in axes if axis != "c"}
     if draw.random() < 0.4:
         of_labels = tuple(length for axis, length in zip(axes, shape, strict=True) if axis != "c")
@@ -123,7 +123,8 @@ def test_crop_is_numpys_slice(tmp_path, seed):
     result = ozx.extract(source, tmp_path / "b.ozx", region=region, sync=False)
     if draw.random() < 0.3 and "unit" in written and not {"t", "c"} & set(region):
         parts = [
-            f"{axis}={a * written['scale'][axis]}:{b * written['scale'][axis]}um" for axis, (a, b) in region.items()
+            f"{axis}={a * written['pixel_size'][axis]}:{b * written['pixel_size'][axis]}um"
+            for axis, (a, b) in region.items()
         ]
         ozx.extract(source, tmp_path / "c.ozx", region=",".join(parts), sync=False)
         assert (tmp_path / "b.ozx").read_bytes() == (tmp_path / "c.ozx").read_bytes()

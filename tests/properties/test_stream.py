@@ -25,7 +25,7 @@ def streams(draw):
         if draw(st.booleans()):
             words["shards"] = "none"
     if draw(st.booleans()):
-        words["scale"] = {axis: 0.5 for axis in axes if axis != "c"}
+        words["pixel_size"] = {axis: 0.5 for axis in axes if axis != "c"}
         words["unit"] = "micrometer"
     words["method"] = draw(st.sampled_from(["mean", "nearest", "mode"]))
     is_endless = bool(numbering) and numbering[0] != "c" and draw(st.booleans())

@@ -20,8 +20,10 @@ from ozx.hierarchy.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbna
 from ozx.hierarchy.zarr_v2.groups import group_document
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.drawing import draw_image, draw_plate
-from ozx.images.pictures.raster import encode_png
+from ozx.images.pictures.raster import encode_png, pillow
 from ozx.images.plate_fields import plate_fields
+
+pillow()  # without it, an error before anything is read
 
 
 @dataclass(frozen=True)

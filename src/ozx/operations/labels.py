@@ -63,7 +63,7 @@ def add_labels(
     colors: str | Mapping[int, str] | None = None,
     force: bool = False,
     sync: bool = True,
-    progress: Progress = NO_PROGRESS,
+    progress: Progress | None = None,
 ) -> LabelsResult:
     """Add a mask, or any segmentation, to an image as a label image with the levels of the image.
 
@@ -144,7 +144,9 @@ def add_labels(
         with _naming_mask(mask), opened_mask(mask, axes) as (pixels, own_axes):
             image, values, notes = new_label_image(name, view, pixels, own_axes)
             hierarchy = NewHierarchy({label: image}, version=version)
-            entries = _encode(hierarchy, label, progress, lambda: notes.extend(color_labels(image, values, known)))
+            entries = _encode(
+                hierarchy, label, progress or NO_PROGRESS, lambda: notes.extend(color_labels(image, values, known))
+            )
     notes += swept_notes(add_label(place, name, entries, version=version, replace=force, sync=sync))
     found = values.sorted()
     return LabelsResult(place.path, label, None if found is None else len(found), tuple(notes))

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from io import BytesIO
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.extras import needed
 
-with needed("view", "drawing a picture"):
-    from PIL import Image
-    from PIL.PngImagePlugin import PngInfo
-
 _JPEG_QUALITY = 90
 _FULL_COLOR = 0  # no subsampling: these pictures have bright colours side by side
 # A larger ratio of the pixel's sides comes from wrong metadata, not from a microscope.
 _MOST_STRETCH = 1000.0
+
+
+def pillow() -> ModuleType:
+    """Return Pillow's module of images; raise `ResourceError` if it is not installed."""
+    with needed("view", "drawing a picture"):
+        from PIL import Image  # noqa: PLC0415 (an extra)
+    return Image
 
 
 def fit_size(
@@ -44,21 +48,25 @@ def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uin
     if picture.shape[:2] == shape:
         return picture
     height, width = shape
-    return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.HAMMING))
+    image = pillow()
+    return np.asarray(image.fromarray(picture).resize((width, height), image.Resampling.HAMMING))
 
 
 def encode_png(picture: NDArray[np.uint8], texts: Mapping[str, str] | None = None) -> bytes:
     r"""Encode a picture (y, x, 3) as a PNG file, with `texts` in ``tEXt`` chunks."""
+    image = pillow()
+    from PIL.PngImagePlugin import PngInfo  # noqa: PLC0415 (an extra)
+
     chunks = PngInfo()
     for key, text in (texts or {}).items():
         chunks.add_text(key, text)
     file = BytesIO()
-    Image.fromarray(picture).save(file, "PNG", pnginfo=chunks)
+    image.fromarray(picture).save(file, "PNG", pnginfo=chunks)
     return file.getvalue()
 
 
 def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     """Encode a picture (y, x, 3) as a JPEG file."""
     file = BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=_JPEG_QUALITY, subsampling=_FULL_COLOR)
+    pillow().fromarray(picture).save(file, "JPEG", quality=_JPEG_QUALITY, subsampling=_FULL_COLOR)
     return file.getvalue()
