@@ -201,16 +201,12 @@ def test_the_axis_without_a_pixel_size_is_named(capsys, here, axis, other):
     tifffile.imwrite("plane.tif", np.zeros((8, 9), "uint8"))
     _, _, err = ozx(capsys, "import", "plane.tif", "--pixel-size", f"{axis}=0.5um", "--no-sync")
     command = f"ozx edit plane.ozx --pixel-size {other}=0.65um"
-    assert (
-        err == f"note: the file has no pixel size along {other}, so 1 without a unit is used; to set one: {command}\n"
-    )
+    assert err == f"note: the pixel size is unknown along {other}, so 1 without a unit is used; to set one: {command}\n"
     size = f'PhysicalSize{axis.upper()}="0.325"'
     write_ome(here / "half.ome.tif", ome_xml(ome_image(size=(1, 1, 1, 30, 40), attributes=size)), pixels((30, 40)))
     _, _, err = ozx(capsys, "import", "half.ome.tif", "--no-sync")
     command = f"ozx edit half.ozx --pixel-size {other}=0.65um"
-    assert (
-        err == f"note: the file has no pixel size along {other}, so 1 without a unit is used; to set one: {command}\n"
-    )
+    assert err == f"note: the pixel size is unknown along {other}, so 1 without a unit is used; to set one: {command}\n"
 
 
 def test_the_axes_of_a_missing_pixel_size_are_named(capsys, here):
@@ -220,7 +216,7 @@ def test_the_axes_of_a_missing_pixel_size_are_named(capsys, here):
         0,
         [
             (
-                "note: the file has no pixel size along y and x, so 1 without a unit is used; to set one: "
+                "note: the pixel size is unknown along y and x, so 1 without a unit is used; to set one: "
                 "ozx edit stack.ozx --pixel-size y=0.65um,x=0.65um"
             ),
             "note: the pixel size along z has no unit; to set it: ozx edit stack.ozx --unit z=micrometer",

@@ -423,6 +423,7 @@ def test_a_thumbnail_comes_after_the_metadata(places):  # noqa: F811
         key = "Thumbnails/thumbnail.png"
         assert list(found).index(key) == sum(name.endswith("zarr.json") for name in found)
         assert found.pop(key).startswith(b"\x89PNG")
+        assert b'"group"' in found.pop("Thumbnails/zarr.json")
         assert {name: data for name, data in found.items() if name != "zarr.json"} == {
             name: data for name, data in IMAGE.values.items() if name != "zarr.json"
         }

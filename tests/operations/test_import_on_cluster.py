@@ -45,7 +45,7 @@ def test_the_command_takes_an_address(tmp_path, cluster_and_client, source, caps
     assert (code, capsys.readouterr().err) == (
         0,
         (
-            "note: the file has no pixel size, so 1 without a unit is used; to set one: "
+            "note: the pixel size is unknown, so 1 without a unit is used; to set one: "
             f"ozx edit {tmp_path / 'a.ozx'} --pixel-size 0.65um\n"
         ),
     )

@@ -192,7 +192,7 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
     assert result.path == str(tmp_path / "cells.ozx")
     assert (scales(group), units(group)) == ([1.0] * 3, dict.fromkeys("zyx"))
     assert multiscale(group)["name"] == "cells"
-    assert any("no pixel size" in note and "z=2um,y=0.65um,x=0.65um" in note for note in result.notes)
+    assert any("pixel size is unknown" in note and "z=2um,y=0.65um,x=0.65um" in note for note in result.notes)
     assert any("unnamed dimension of length 4" in note and "axis z" in note for note in result.notes)
 
 
@@ -513,7 +513,7 @@ def test_resuming_says_which_options_a_complete_file_lacks(tmp_path):
 def test_a_unit_without_a_pixel_size(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
     (note,) = ozx.import_tiff(path, unit="um", sync=False).notes
-    assert note.startswith("the file has no pixel size, so 1 is used; to set one: ozx edit")
+    assert note.startswith("the pixel size is unknown, so 1 is used; to set one: ozx edit")
 
 
 def test_resuming_needs_the_same_images(tmp_path):

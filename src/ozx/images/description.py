@@ -19,6 +19,8 @@ class ImageDescription:
     channels: tuple[ShownChannel, ...] = ()  # its channels in order; empty if unknown
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
     has_planes: bool = True  # whether the metadata name planes of pixels
+    # The numbers of planes along T, C and Z, the slowest first, as the metadata have them; empty if unknown.
+    planes: Mapping[str, int] = field(default_factory=dict)
     # The place of the first pixel on the stage, by axis (z, y, x); unknown ones are left out.
     origin: Mapping[str, PixelSize] = field(default_factory=dict)
 

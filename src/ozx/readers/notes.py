@@ -83,7 +83,7 @@ def iter_size_notes(description: ImageDescription, source: PixelSource, edits: E
         if unknown == lengths:
             example, where = example if is_stack else "0.65um", ""
         one = "1" if units.keys() >= set(unknown) else "1 without a unit"
-        yield Note(f"the file has no pixel size{where}, so {one} is used; to set one", f"--pixel-size {example}")
+        yield Note(f"the pixel size is unknown{where}, so {one} is used; to set one", f"--pixel-size {example}")
     elif is_stack and everywhere is not None and "z" not in given:
         known = description.sizes.get("z")
         was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
@@ -93,7 +93,7 @@ def iter_size_notes(description: ImageDescription, source: PixelSource, edits: E
         )
     elif "z" in unknown:
         yield Note(
-            "the file has no distance between planes, so 1 is used for z; to set it",
+            "the distance between planes is unknown, so 1 is used for z; to set it",
             "--pixel-size z=2um",
         )
     replaced = {*given, *units, *(lengths if everywhere is not None else ())}

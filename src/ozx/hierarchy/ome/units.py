@@ -207,7 +207,7 @@ def unit_ratio(unit: str, other: str) -> Fraction | None:
 
 
 def _convert(value: float, symbol: str, symbols: dict[str, str], allowed: frozenset[str]) -> PixelSize:
-    name = symbol.strip()
+    name = symbol.strip().removeprefix("\u00c2")  # UTF-8 that was read as Latin-1
     if name in _CONVERTED:
         factor, unit = _CONVERTED[name]
         return PixelSize(value * factor, unit)

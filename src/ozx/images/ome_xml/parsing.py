@@ -181,6 +181,10 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     )
 
 
+# Sizes beyond this, in any unit, are no sizes; their multiples in a pyramid would be infinite.
+_LARGEST = 1e30
+
+
 def _parse_image(element: Element) -> ImageDescription:
     pixels = element.find("Pixels")
     if pixels is None:
@@ -194,15 +198,30 @@ def _parse_image(element: Element) -> ImageDescription:
         if value is not None:
             sizes[axis] = convert_length(value, pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm"))
     channels: list[ShownChannel] = []
-    for channel in pixels.findall("Channel"):
-        channels += _parse_channel(channel, pixels.get("Type", "").lower())
+    # Before 2010, names and colours stood in LogicalChannel.
+    for channel in pixels.findall("Channel") or element.findall("LogicalChannel"):
+        channels += _parse_channel(channel, (pixels.get("Type") or pixels.get("PixelType") or "").lower())
+    notes = tuple(
+        f"the pixel size along {axis}, {size.value:g}, cannot be true and is left out"
+        for axis, size in sizes.items()
+        if size.value > _LARGEST
+    )
     return ImageDescription(
         name=element.get("Name") or None,
-        sizes=sizes,
+        sizes={axis: size for axis, size in sizes.items() if size.value <= _LARGEST},
         channels=tuple(channels),
+        notes=notes,
         has_planes=pixels.find("TiffData") is not None,
         origin=_parse_origin(pixels),
+        planes=_parse_planes(pixels),
     )
+
+
+def _parse_planes(pixels: Element) -> dict[str, int]:
+    """Return the numbers of times, channels and planes, the slowest first; empty if the order is unknown."""
+    order = pixels.get("DimensionOrder", "")
+    counts = {axis: _integer(pixels, f"Size{axis}") or 0 for axis in reversed(order[2:])}
+    return counts if sorted(counts) == ["C", "T", "Z"] and all(counts.values()) else {}
 
 
 def _parse_origin(pixels: Element) -> dict[str, PixelSize]:
@@ -222,7 +241,7 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ShownChannel]:
     """Return the channels of one ``Channel`` element: one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
     name = element.get("Name") or element.get("Fluor") or None
-    emission = _quantity(element, "EmissionWavelength")
+    emission = _quantity(element, "EmissionWavelength") or _quantity(element, "EmWave")
     if emission is not None:
         size = convert_length(emission, element.get("EmissionWavelengthUnit", "nm"))
         emission = _nanometers(size)
@@ -230,6 +249,8 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ShownChannel]:
         most = {"uint8": 255.0, "uint16": 65535.0}.get(pixel_type)
         return list(describe_samples(samples, most))
     color = _parse_color(element.get("Color"))
+    if color == "000000":  # 0 in place of a colour: nobody would see the channel
+        color = None
     if color is None and element.get("Name") and dye_color(name) is None:
         color = dye_color(element.get("Fluor"))
     return [ShownChannel(name, color, emission=emission)] * min(samples, _MANY)

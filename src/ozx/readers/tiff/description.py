@@ -15,6 +15,7 @@ from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import ImageDescription, describe_samples
 from ozx.images.ome_xml.parsing import parse_xml
+from ozx.readers.tiff.kinds import describe_kind
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage, TiffPageSeries
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")
 # ImageJ's Calibration: an image without a scale has this unit.
 _PIXEL = ("", "pixel", "pixels")
+_INCHES = ("inch", "inches", "in")
 # Abbreviations that `check_unit` does not know.
 _TIMES = {"msec": "ms", "usec": "us"}
 _MOST_CHANNELS = 10_000
@@ -52,6 +54,9 @@ def _sizes(metadata: Mapping[str, Any], page: TiffPage, notes: list[str]) -> dic
         # ImageJ: resolutions are pixels per unit, whatever ResolutionUnit says.
         for axis, per_unit in zip("xy", page.resolution, strict=True):
             if math.isfinite(per_unit) and per_unit > 0 and units[axis].lower() not in _PIXEL:
+                if units[axis].lower() in _INCHES and _is_of_printers(per_unit, _INCH):
+                    notes.append(f"the size along {axis}, {per_unit:g} per inch, is that of a printer, and is not used")
+                    continue
                 sizes[axis] = convert_length(1 / per_unit, units[axis])
     spacing = _number(metadata, "spacing", notes)
     if spacing and units["z"].lower() not in _PIXEL:
@@ -145,8 +150,12 @@ def _window(values: Sequence[Any], number: int, notes: list[str]) -> Window | No
 
 # TIFF 6.0, "ResolutionUnit", in micrometers: 2 is the inch, 3 the centimeter; 1 is no unit.
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}
-# Dots per inch of screens and printers, which programs write if they do not know the pixel size.
-_OF_PRINTERS = frozenset((72, 96, 100, 120, 144, 150, 180, 200, 240, 300, 350, 360, 400, 600, 1200))
+_INCH = 2
+# Micrometers: no microscope has pixels as large as this; and from here on, whole numbers of dots per inch are those of
+# screens and printers (5,080 per inch), which programs write if they do not know the pixel size.
+_LARGEST, _LARGE, _NEARLY = 100.0, 5.0, 0.05
+# Nobody takes these for a pixel size, so that no note names them.
+_COMMON = frozenset((1, 72, 96, 300))
 _RGB = 2  # TIFF 6.0, "PhotometricInterpretation"
 _YCBCR = 6  # decoded as RGB
 
@@ -154,7 +163,14 @@ _YCBCR = 6  # decoded as RGB
 def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
     """Return the metadata of a series without OME-XML; a malformed value is left out."""
     page = series.keyframe
-    description = ImageDescription(name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page))
+    sizes, notes = _sizes_of_tags(page)
+    description = ImageDescription(name=series.name or None, sizes=sizes, channels=_samples(series), notes=notes)
+    known = describe_kind(file, series)
+    if known is not None:
+        # What a program of a microscope says comes before the tags for printers.
+        return replace(
+            description, sizes=known.sizes or sizes, channels=description.channels or known.channels, notes=()
+        )
     if series.kind == "imagej":
         return describe_imagej(description, file.imagej_metadata or {}, page)
     if series.kind == "svs":
@@ -164,24 +180,35 @@ def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
     return description
 
 
-def _sizes_of_tags(page: TiffPage) -> dict[str, PixelSize]:
-    factor = _MICROMETERS.get(int(page.resolutionunit))
-    if factor is None or 282 not in page.tags:
-        return {}
+def _sizes_of_tags(page: TiffPage) -> tuple[dict[str, PixelSize], tuple[str, ...]]:
+    """Return the pixel size that the resolution gives; and a note, if it is that of a printer or a default."""
+    unit = int(page.resolutionunit)
+    if unit not in _MICROMETERS or 282 not in page.tags:
+        return {}, ()
     sizes = {}
     for axis, per_unit in zip("xy", page.resolution, strict=True):
         if not math.isfinite(per_unit) or per_unit <= 1:
-            return {}
-        if int(page.resolutionunit) == 2 and per_unit in _OF_PRINTERS:
-            return {}
-        if int(page.resolutionunit) == 3 and round(per_unit * 2.54, 1) in _OF_PRINTERS:
-            return {}
-        sizes[axis] = PixelSize(factor / per_unit, "micrometer")
-    return {axis: sizes[axis] for axis in "yx"}
+            return {}, ()
+        if _is_of_printers(per_unit, unit):
+            found = f"{axis.upper()}Resolution, {per_unit:g} per {'inch' if unit == _INCH else 'centimeter'}"
+            note = f"the tag {found}, is not used: it is that of a screen or printer, or a default"
+            return {}, () if per_unit in _COMMON else (note,)
+        sizes[axis] = PixelSize(_MICROMETERS[unit] / per_unit, "micrometer")
+    return {axis: sizes[axis] for axis in "yx"}, ()
 
 
-def _samples(page: TiffPage) -> tuple[ShownChannel, ...]:
+def _is_of_printers(per_unit: float, unit: int) -> bool:
+    """Return whether a resolution is none of a microscope: pixels of many micrometers, in whole numbers per inch."""
+    size = _MICROMETERS[unit] / per_unit
+    per_inch = per_unit if unit == _INCH else per_unit * 2.54
+    return size > _LARGEST or (size > _LARGE and abs(per_inch - round(per_inch)) < _NEARLY)
+
+
+def _samples(series: TiffPageSeries) -> tuple[ShownChannel, ...]:
+    page = series.keyframe
     samples = page.shaped[0] * page.shaped[4]
+    if "S" not in series.axes:  # three planes that tifffile wrote by default as red, green and blue
+        return ()
     if int(page.photometric) not in (_RGB, _YCBCR) or samples not in (3, 4):
         return ()
     dtype = page.dtype
@@ -189,8 +216,8 @@ def _samples(page: TiffPage) -> tuple[ShownChannel, ...]:
 
 
 def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDescription:
-    match = re.search(r"\|\s*MPP\s*=\s*([0-9.]+)", page.description)
-    size = None if match is None else _positive(match[1])
+    match = re.search(r"\|\s*MPP\s*=\s*([0-9.,]+)", page.description)
+    size = None if match is None else _positive(match[1].replace(",", "."))
     if size is None:
         return description
     return replace(description, sizes=dict.fromkeys("yx", PixelSize(size, "micrometer")))

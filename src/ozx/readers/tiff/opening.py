@@ -8,6 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from pathlib import PureWindowsPath
@@ -27,8 +28,8 @@ from ozx.marks import mark_of
 from ozx.readers.files import FileSet
 from ozx.readers.images import Images, ReadingOptions, SourceImage
 from ozx.readers.tiff.description import describe_plain
-from ozx.readers.tiff.pages import list_series
 from ozx.readers.tiff.segments import check_decodable
+from ozx.readers.tiff.series import list_series, with_planes
 from ozx.readers.tiff.source import TiffSource
 
 if TYPE_CHECKING:
@@ -345,7 +346,8 @@ def _read_images(
     series, lost = _list_series(file, options, said)
     damage = list(lost)
     files, notes = FileSet(), [f"tifffile: {message}" for message in said if not _TOLD.search(message)]
-    if document is not None and series[0].kind == "ome":
+    is_fitting = document is not None and len(document.images) == len(series)
+    if document is not None and (series[0].kind == "ome" or (series[0].kind == "mmstack" and is_fitting)):
         numbers = _match(document, series)
         descriptions = [document.images[number] for number in numbers]
         plate = None if document.plate is None else document.plate.renumbered({n: k for k, n in enumerate(numbers)})
@@ -355,7 +357,11 @@ def _read_images(
         descriptions, plate = [describe_plain(file, one) for one in series], None
         if text is not None or is_like_ome_xml(str(file.pages.first.description)):
             check_fallback(path, document, said)
-            notes.append("the OME-XML cannot be used: the file is read like any other TIFF file")
+            if document is not None and is_fitting:
+                series, descriptions = _fitted(series, descriptions, document)
+                notes.append("the OME-XML does not fit the planes of the file: only sizes and names are taken from it")
+            else:
+                notes.append("the OME-XML cannot be used: the file is read like any other TIFF file")
     wanted = range(len(series)) if options.series is None else [options.series]
     images = {}
     for number in wanted:
@@ -396,6 +402,8 @@ def _list_series(
     except Exception as error:  # noqa: BLE001 (as when it is opened)
         raise FormatError(f"the file cannot be divided into images: {words_of(error)}") from None
     broken = [message for message in said if _BROKEN.search(message)]
+    if not broken and file.imagej_metadata and all(one.kind != "imagej" for one in series):
+        broken = ["ImageJ's description has more planes than the file"]
     if broken and options.on_error == "fail":
         raise FormatError(
             f"the file is cut off or damaged: {broken[0]}",
@@ -446,6 +454,29 @@ def _read_image(
         for axis in full.guessed
     ]
     return SourceImage(full, sources[1:], description, guesses)
+
+
+def _fitted(
+    series: Sequence[TiffPageSeries], descriptions: Sequence[ImageDescription], document: OmeXml
+) -> tuple[list[TiffPageSeries], list[ImageDescription]]:
+    """Return series and descriptions with what fits of OME-XML whose planes tifffile does not find."""
+    found, described = [], []
+    for one, plain, known in zip(series, descriptions, document.images, strict=True):
+        ordered = with_planes(one, known.planes) if known.planes else None
+        count = len(known.channels)
+        is_named = count > 0 and (known.planes.get("C") == count if ordered is not None else plain.channels == ())
+        found.append(one if ordered is None else ordered)
+        described.append(
+            replace(
+                plain,
+                name=known.name or plain.name,
+                sizes={**plain.sizes, **known.sizes},
+                channels=plain.channels or (known.channels if is_named and ordered is not None else ()),
+                notes=(*plain.notes, *known.notes),
+                origin=known.origin,
+            )
+        )
+    return found, described
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:

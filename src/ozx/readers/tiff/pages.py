@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.readers.files import FileSet
 from ozx.readers.tiff.layouts import LayoutChecker
+from ozx.readers.tiff.series import dimensions_of
 
 if TYPE_CHECKING:
-    from tifffile import TiffFile, TiffPage, TiffPageSeries
+    from tifffile import TiffPageSeries
 
     from ozx.readers.tiff.layouts import Page
 
@@ -136,45 +137,6 @@ Corner = dict[str, int]
 Spans = dict[str, tuple[int, int]]
 
 
-def list_series(file: TiffFile) -> list[TiffPageSeries]:
-    """Return the series of a TIFF file, including their dimensions of length 1 if tifffile includes them.
-
-    Newer versions of tifffile do. For older versions, such as the last one for Python 3.11, see `_dimensions`.
-    """
-    pages: Any = file.pages
-    go_to = pages.set_keyframe
-
-    def go_and_check(index: int) -> None:
-        go_to(index)
-        _check_sides(pages.keyframe)
-
-    pages.set_keyframe = go_and_check  # called by tifffile for the first page of each series
-    try:
-        series: Any = file.series
-        return list(series(squeeze=False)) if callable(series) else list(series)  # newer versions
-    finally:
-        pages.set_keyframe = go_to
-
-
-def _check_sides(page: TiffPage, levels: int = 3) -> None:
-    """Raise `FormatError` if a page or a page in its SubIFDs has a negative width or height."""
-    if min(page.shape, default=1) < 0:
-        raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
-    from tifffile import TiffPage  # noqa: PLC0415 (an extra)
-
-    if page.subifds and levels:
-        for below in page.pages or ():
-            if isinstance(below, TiffPage):
-                _check_sides(below, levels - 1)
-
-
-def _dimensions(series: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the axis letters and lengths of a series, including dimensions of length 1."""
-    if hasattr(series, "get_axes"):
-        return series.get_axes(squeeze=False), series.get_shape(squeeze=False)
-    return series.axes, series.shape
-
-
 class PageMap:
     """A map from positions in the image to the pages of a TIFF series.
 
@@ -188,7 +150,7 @@ class PageMap:
         pages = (page.keyframe for page in self._listed if page is not None)
         keyframe = next((page for page in pages if page and page.dtype == series.dtype), series.keyframe)
         self.inner_lengths: tuple[int, ...] = tuple(keyframe.shaped)
-        codes, shape = _dimensions(series)
+        codes, shape = dimensions_of(series)
         if codes.endswith("S") and shape[-1] == 1 and self.inner_lengths[4] == 1:
             codes, shape = codes[:-1], shape[:-1]
         dimensions = name_dimensions(codes, shape, asked)

@@ -25,6 +25,12 @@ _LARGEST_SEGMENT = 8 << 30
 
 def check_decodable(keyframe: TiffPage) -> None:
     """Check that ozx can decode a page's pixels and supports their type."""
+    # A writer that was interrupted leaves a table without places; a sparse file lacks some tiles, not all of them.
+    if keyframe.dataoffsets and not any(keyframe.dataoffsets):
+        raise FormatError(
+            f"page {keyframe.index}: none of its {len(keyframe.dataoffsets):,} strips or tiles is stored",
+            hint="The program that wrote the file was interrupted: write it again.",
+        )
     dtype = keyframe.dtype
     if dtype is None or dtype.kind not in "buif" or int(keyframe.sampleformat) == _COMPLEX_INTEGER:
         kind = getattr(keyframe.sampleformat, "name", str(keyframe.sampleformat)).lower()

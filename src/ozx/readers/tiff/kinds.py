@@ -1,0 +1,179 @@
+"""Sizes, intervals and channels that programs of microscopes write into TIFF files, as tifffile reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.hierarchy.ome.units import PixelSize, convert_length
+from ozx.images.description import ImageDescription
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPageSeries
+
+_Sizes = dict[str, PixelSize]
+
+
+def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | None:
+    """Return what the metadata of a known program says of a series; None if the file has none, or they say nothing."""
+    for name, describe in _KINDS.items():
+        metadata = getattr(file, name, None)
+        if isinstance(metadata, Mapping | list) and metadata:
+            try:
+                found = describe(metadata, series)
+            except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError):
+                continue  # values of another form than the program writes
+            if found.sizes or found.channels:
+                return found
+    return None
+
+
+def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    summary = metadata.get("Summary", {})
+    sizes = _lengths(dict.fromkeys("yx", summary.get("PixelSize_um")) | {"z": summary.get("z-step_um")}, 1e-6)
+    sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
+    names, colors = summary.get("ChNames") or (), summary.get("ChColors") or ()
+    channels = tuple(
+        ShownChannel(str(name), _argb(colors[number]) if number < len(colors) else None)
+        for number, name in enumerate(names)
+    )
+    return ImageDescription(sizes=sizes, channels=channels)
+
+
+def _zeiss_lsm(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    sizes = _lengths({axis: metadata.get(f"VoxelSize{axis.upper()}") for axis in "zyx"}, 1.0)
+    sizes |= _interval(_number(metadata.get("TimeIntervall")))  # spelled so by Zeiss
+    known = metadata.get("ChannelColors") or {}
+    names, colors = known.get("ColorNames") or (), known.get("Colors") or ()
+    channels = tuple(
+        ShownChannel(str(name) or None, _rgb(colors[number]) if number < len(colors) else None)
+        for number, name in enumerate(names)
+    )
+    return ImageDescription(sizes=sizes, channels=channels)
+
+
+def _metamorph_stk(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    unit = str(metadata.get("CalibrationUnits", "")).strip("\0 ")
+    unit = {"u": "um", "microns": "um", "micron": "um"}.get(unit.lower(), unit)
+    sizes: _Sizes = {}
+    for axis in "yx":
+        value = _number(metadata.get(f"{axis.upper()}Calibration"))
+        if value > 0 and unit.lower() not in ("", "pixel", "pixels"):
+            sizes[axis] = convert_length(value, unit)
+    if sizes and (step := _mean(metadata.get("ZDistance"))) > 0:
+        sizes["z"] = convert_length(step, unit)
+    times = metadata.get("DatetimeCreated")
+    if "T" in series.axes and times is not None and len(times) > 1:
+        sizes |= _interval((times[-1] - times[0]) / np.timedelta64(1, "s") / (len(times) - 1))
+    return ImageDescription(sizes=sizes)
+
+
+def _fluoview(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    sizes: _Sizes = {}
+    for name, _, _, value, unit in metadata["Dimensions"]:
+        if name in ("X", "Y", "Z") and value > 0 and unit:
+            sizes[name.lower()] = convert_length(float(value), str(unit))
+        elif name == "T" and value > 0:
+            sizes |= _interval(float(value))
+    return ImageDescription(sizes={axis: sizes[axis] for axis in "tzyx" if axis in sizes})
+
+
+def _olympus_sis(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    return ImageDescription(sizes=_lengths({axis: metadata.get(f"pixelsize{axis}") for axis in "yx"}, 1.0))
+
+
+def _fei(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    for part in ("Scan", "EScan", "IScan"):
+        scan = metadata.get(part) or {}
+        if sizes := _lengths({"y": scan.get("PixelHeight"), "x": scan.get("PixelWidth")}, 1.0):
+            return ImageDescription(sizes=sizes)
+    return ImageDescription()
+
+
+def _zeiss_sem(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    for name in ("ap_image_pixel_size", "ap_pixel_size"):
+        _, value, unit = metadata.get(name, ("", 0, ""))
+        if _number(value) > 0 and unit:
+            return ImageDescription(sizes=dict.fromkeys("yx", convert_length(float(value), str(unit))))
+    return ImageDescription()
+
+
+def _metaseries(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    del series
+    plane = metadata.get("PlaneInfo") or {}
+    if str(plane.get("spatial-calibration-state", "on")).lower() in ("off", "false", "0"):
+        return ImageDescription()
+    unit = str(plane.get("spatial-calibration-units") or "um")
+    sizes = {axis: _number(plane.get(f"spatial-calibration-{axis}")) for axis in "yx"}
+    return ImageDescription(sizes={axis: convert_length(size, unit) for axis, size in sizes.items() if size > 0})
+
+
+def _scanimage(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    frames = metadata.get("FrameData") or metadata
+    sizes = _lengths({"z": frames.get("SI.hStackManager.stackZStepSize")}, 1e-6)
+    corners = frames.get("SI.hRoiManager.imagingFovUm")
+    if corners:
+        rows, columns = series.keyframe.imagelength, series.keyframe.imagewidth
+        xs, ys = ([float(corner[at]) for corner in corners] for at in (0, 1))
+        sizes |= _lengths({"y": (max(ys) - min(ys)) / rows, "x": (max(xs) - min(xs)) / columns}, 1e-6)
+    rate = _number(frames.get("SI.hRoiManager.scanVolumeRate") or frames.get("SI.hRoiManager.scanFrameRate"))
+    sizes |= _interval(1 / rate if rate > 0 else 0.0)
+    return ImageDescription(sizes=sizes)
+
+
+#: tifffile's attribute of a file with the metadata of a program, and what reads them; the first that says something.
+_KINDS: Mapping[str, Callable[[Any, TiffPageSeries], ImageDescription]] = {
+    "micromanager_metadata": _micro_manager,
+    "lsm_metadata": _zeiss_lsm,
+    "stk_metadata": _metamorph_stk,
+    "fluoview_metadata": _fluoview,
+    "sis_metadata": _olympus_sis,
+    "fei_metadata": _fei,
+    "sem_metadata": _zeiss_sem,
+    "metaseries_metadata": _metaseries,
+    "scanimage_metadata": _scanimage,
+}
+
+
+def _lengths(values: Mapping[str, Any], meters: float) -> _Sizes:
+    """Return the sizes above 0, which are given in multiples of `meters`, in micrometers."""
+    sizes = {axis: _number(value) * meters * 1e6 for axis, value in values.items()}
+    # 2.5e-9 m are 0.0025 µm, not 0.0025000000000000005.
+    return {axis: PixelSize(float(f"{size:.12g}"), "micrometer") for axis, size in sizes.items() if size > 0}
+
+
+def _interval(seconds: float) -> _Sizes:
+    return {"t": PixelSize(float(f"{seconds:.12g}"), "second")} if seconds > 0 and math.isfinite(seconds) else {}
+
+
+def _number(value: Any) -> float:
+    """Return a finite number; 0 for anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
+def _mean(values: Any) -> float:
+    numbers = [abs(_number(value)) for value in (values if values is not None else ())]
+    return sum(numbers) / len(numbers) if numbers else 0.0
+
+
+def _argb(color: Any) -> str:
+    """Return a colour as RRGGBB, from ARGB in a signed 32-bit integer, as Java writes it."""
+    return f"{int(color) & 0xFFFFFF:06X}"
+
+
+def _rgb(color: Sequence[int]) -> str:
+    return "".join(f"{int(part) & 0xFF:02X}" for part in color[:3])

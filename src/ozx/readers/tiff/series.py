@@ -1,0 +1,119 @@
+"""The series of a TIFF file, one for each image: as tifffile has them, but for positions, thumbnails and lifetimes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ozx.errors import FormatError
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPage, TiffPageSeries
+
+# tifffile's codes of regions or positions, of angles or phases of the stage, and of the tiles of a mosaic: each is an
+# image of its own.
+_OTHER_IMAGES = "RPM"
+_OF_PLANES = "TCZ"
+
+
+def list_series(file: TiffFile) -> list[TiffPageSeries]:
+    """Return the series of a TIFF file, including their dimensions of length 1 if tifffile includes them.
+
+    Newer versions of tifffile do. For older versions, such as the last one for Python 3.11, see `dimensions_of`.
+    """
+    pages: Any = file.pages
+    go_to = pages.set_keyframe
+
+    def go_and_check(index: int) -> None:
+        go_to(index)
+        _check_sides(pages.keyframe)
+
+    pages.set_keyframe = go_and_check  # called by tifffile for the first page of each series
+    try:
+        series: Any = file.series
+        found = list(series(squeeze=False)) if callable(series) else list(series)  # newer versions
+    finally:
+        pages.set_keyframe = go_to
+    images = [one for one in found if not (one.kind == "lsm" and one.keyframe.is_reduced)]  # its thumbnails
+    return [image for one in images or found for image in _divided(one)]
+
+
+def _check_sides(page: TiffPage, levels: int = 3) -> None:
+    """Raise `FormatError` if a page or a page in its SubIFDs has a negative width or height."""
+    if min(page.shape, default=1) < 0:
+        raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
+    from tifffile import TiffPage  # noqa: PLC0415 (an extra)
+
+    if page.subifds and levels:
+        for below in page.pages or ():
+            if isinstance(below, TiffPage):
+                _check_sides(below, levels - 1)
+
+
+def dimensions_of(series: Any) -> tuple[str, tuple[int, ...]]:
+    """Return the axis letters and lengths of a series, including dimensions of length 1."""
+    if hasattr(series, "get_axes"):
+        return series.get_axes(squeeze=False), series.get_shape(squeeze=False)
+    return series.axes, series.shape
+
+
+def _divided(series: TiffPageSeries) -> Iterator[TiffPageSeries]:
+    """Yield the images of a series: one for each position, with lifetimes and the like joined to their axis."""
+    axes, shape = dimensions_of(series)
+    if series.kind == "lsm" and axes.endswith("XC") and shape[-1] == 1:
+        axes, shape = axes[:-1], shape[:-1]
+    if series.kind == "ome":
+        axes, shape = _joined(axes, shape)
+    outer = next((at for at, code in enumerate(axes) if code in _OTHER_IMAGES and shape[at] > 1), None)
+    pages = list(series.pages)
+    planes = len(axes) - sum(code in "YXS" for code in axes)
+    if outer is None or outer >= planes or len(pages) != prod(shape[:planes]):
+        yield series if (axes, shape) == dimensions_of(series) else _made(series, pages, axes, shape)
+        return
+    numbers = np.arange(len(pages)).reshape(shape[:planes])
+    for position in range(shape[outer]):
+        own = [pages[number] for number in np.take(numbers, position, outer).reshape(-1)]
+        yield _made(series, own, axes[:outer] + axes[outer + 1 :], (*shape[:outer], *shape[outer + 1 :]))
+
+
+def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSeries | None:
+    """Return a series whose unnamed planes are in the order of OME-XML; None if their number differs."""
+    axes, shape = dimensions_of(series)
+    outer = sum(code not in "YXS" for code in axes)
+    if axes[outer:].strip("YXS") or prod(shape[:outer]) != prod(planes.values()):
+        return None
+    codes, lengths = "".join(planes) + axes[outer:], (*planes.values(), *shape[outer:])
+    return _made(series, list(series.pages), codes, lengths)
+
+
+def _joined(axes: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    """Return the axes of an image of OME-XML, with SizeT, SizeC and SizeZ as its model says.
+
+    tifffile divides an axis by ``ModuloAlongT``, ``ModuloAlongC`` or ``ModuloAlongZ`` (OME, "6D, 7D and 8D storage"):
+    the part is the axis behind it, or stands for it.
+    """
+    letters, lengths = list(axes), list(shape)
+    for at in reversed(range(len(letters))):
+        if letters[at] in "TCZYXS":
+            continue
+        if at and letters[at - 1] in _OF_PLANES:
+            lengths[at - 1] *= lengths.pop(at)
+            letters.pop(at)
+        elif missing := [code for code in _OF_PLANES if code not in letters]:
+            letters[at] = missing[0]
+    return "".join(letters), tuple(lengths)
+
+
+def _made(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:
+    from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
+
+    options: Any = {"squeeze": False} if hasattr(series, "get_axes") else {}
+    kind, is_cut = series.kind, bool(getattr(series, "is_truncated", False))
+    made = TiffPageSeries(
+        pages, shape=shape, dtype=series.dtype, axes=axes, name=series.name, kind=kind, truncated=is_cut, **options
+    )
+    made.is_multifile = series.is_multifile
+    return made
