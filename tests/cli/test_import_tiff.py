@@ -165,7 +165,7 @@ def test_images_beside_the_files_made_of_them(capsys, here):
     assert code == 2
     assert f"a directory of 2 TIFF images\nhint: Run: ozx import {quote_pattern('.', '*.tif')}\n" in err
     code, _, err = ozx(capsys, "import", "cells.ome.tif", "cells.ozx", "other.ozx", "other.tif")
-    assert (code, "hint: Name only TIFF files, as in ozx import *.tif.\n" in err) == (2, True)
+    assert (code, "hint: Name only image files, as in ozx import *.tif.\n" in err) == (2, True)
 
 
 def test_a_folder_of_folders_of_images(capsys, here):

@@ -67,7 +67,7 @@ WRONG = {
     ],
     "import": [
         (["cells.ome.tif", "a.ozx", "--out-dir", "d"], "both an output"),
-        (["cells.ome.tif", "cells.ome.tif", "a.ozx"], "one TIFF file as input for the one output a.ozx; got 2"),
+        (["cells.ome.tif", "cells.ome.tif", "a.ozx"], "one image file as input for the one output a.ozx; got 2"),
         (["a.ozx"], "It needs no import"),
         (["cells.ome.tif", "a.ozx", "--pixel-size", "y=0.65um", "x=0.65um"], "without blanks"),
         (["cells.ome.tif", "--pixel-size", "y=0.65um", "x=0.65um"], "x=0.65um does not exist"),

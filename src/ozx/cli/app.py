@@ -31,7 +31,7 @@ from ozx.quoting import quote
 COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn .ozx files back into directories.",
-    "import": "Turn TIFF files into .ozx files, with all resolution levels.",
+    "import": "Turn TIFF, CZI, ND2, LIF and IMS files into .ozx files, with all levels.",
     "stream": "Write the frames of a camera, from a pipe, to an .ozx file.",
     "repack": "Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.",
     "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",

@@ -79,11 +79,12 @@ _MIXED = 3
 @log_options(resumes=True)
 @result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
-    """Turn TIFF files into .ozx files, with all resolution levels.
+    """Turn TIFF, CZI, ND2, LIF and IMS files into .ozx files, with all levels.
 
     IMAGE is any TIFF file: an OME-TIFF (any of its files, or the .companion.ome file), an ImageJ stack, a whole slide.
-    cells.ome.tif becomes cells.ozx beside it. The second of two arguments is OUT if it ends in .ozx. It is also OUT if
-    it does not exist, unless it ends in .zarr or has the same ending as IMAGE. Otherwise all arguments are images.
+    With the extra formats, it may also be a CZI, ND2, LIF or IMS file, and others. cells.ome.tif becomes cells.ozx
+    beside it. The second of two arguments is OUT if it ends in .ozx. It is also OUT if it does not exist, unless it
+    ends in .zarr or has the same ending as IMAGE. Otherwise all arguments are images.
 
     Several images in a file become a series, or a plate. Options override the file's metadata.
 
@@ -122,22 +123,22 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
     if names_output(arguments[-1], _ENDINGS) and (len(arguments) == 1 or out_dir is not None):
         file = quote(arguments[-1])
         raise UsageError(
-            f"expected TIFF files; {arguments[-1]} is an .ozx file",
+            f"expected image files; {arguments[-1]} is an .ozx file",
             hint=f"It needs no import: ozx info {file} describes it, ozx view {file} shows it.",
         )
     if names_output(arguments[-1], _ENDINGS):
         raise UsageError(
-            f"expected one TIFF file as input for the one output {arguments[-1]}; got {len(arguments) - 1}",
+            f"expected one image file as input for the one output {arguments[-1]}; got {len(arguments) - 1}",
             hint="Give --out-dir D to get one file for each source.",
         )
     between = next((each for each in arguments if names_output(each, _ENDINGS)), None)
     if between is not None and len(arguments) > _MIXED:
         raise UsageError(
-            f"expected TIFF files; {between} is an .ozx file", hint="Name only TIFF files, as in ozx import *.tif."
+            f"expected image files; {between} is an .ozx file", hint="Name only image files, as in ozx import *.tif."
         )
     if between is not None:
         raise UsageError(
-            f"expected TIFF files; {between} is an .ozx file",
+            f"expected image files; {between} is an .ozx file",
             hint=f"For one image and its output, write ozx import IMAGE {quote(between)}. If other words are a "
             "list for an option, write it without blanks, as in --channel-names DAPI,GFP.",
         )

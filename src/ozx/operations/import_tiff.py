@@ -1,4 +1,4 @@
-"""import: convert TIFF files to .ozx files with metadata and all resolution levels, in one pass."""
+"""import: convert TIFF files and those of microscopes to .ozx files, with metadata and all levels, in one pass."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> ImportResult:
-    """Convert a TIFF file to an .ozx file with all resolution levels, in one pass over the pixels.
+    """Convert a TIFF file, or one of a microscope, to an .ozx file with all levels, in one pass over the pixels.
 
     A file with one image becomes an image, a file with several images becomes a series (bioformats2raw layout), and the
     fields of an OME-XML plate become a plate.
@@ -228,7 +228,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     Raises
     ------
     FormatError
-        `source` is no TIFF file, is damaged, or lacks other files that belong to it.
+        `source` has another format, is damaged, or lacks other files that belong to it.
     UnsupportedError
         Its pixels cannot be decoded, or have a type that OME-Zarr images cannot have.
     UsageError
