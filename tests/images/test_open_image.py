@@ -129,7 +129,7 @@ def test_a_region_of_a_coarser_level_covers_the_region(cells):
     ("asked", "message"),
     [
         ({"channels": "DAPI"}, "expected names or numbers of its channels"),
-        ({"channels": []}, "at least one channel"),
+        ({"channels": []}, "expected channels by name or number"),
         ({"channels": 1.5}, "by name or number"),
         ({"z": 0}, "unknown axis 'z'"),
         ({"region": {"x": (10, 300)}}, "within x=0:256"),
@@ -245,3 +245,62 @@ def test_levels_become_arrays_of_dask_and_xarray(cells):
     )
     assert np.array_equal(array[:, ::-1, [3, 1]], image.read(level=1)[:, ::-1, [3, 1]])
     assert image.labels["cells"].to_xarray().name == "cells"
+
+
+def test_a_number_is_a_channel_whatever_the_names(tmp_path):
+    pixels = np.stack([np.full((8, 8), value, "uint8") for value in (10, 20, 30)])
+    path = ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", channel_names=["2", "1", "0"], sync=False).path
+    assert ozx.read(path, channels=0).max() == 10
+    assert ozx.read(path, channels=np.int64(2)).max() == 30
+    assert ozx.read(path, channels="0").max() == 30
+    assert ozx.read(path, channels=[0, 1, 2]).max(axis=(1, 2)).tolist() == [10, 20, 30]
+    ozx.extract(path, tmp_path / "b.ozx", channels=np.int64(0), sync=False)
+    assert ozx.read(tmp_path / "b.ozx").max() == 10
+    with pytest.raises(UsageError, match="expected a channel from 0 to 2; got 3"):
+        ozx.read(path, channels=3)
+
+
+def test_the_scale_of_a_level_tells_which_pixels_cover_a_region(tmp_path):
+    """The lengths of levels are rounded: 1,023 pixels are 127 of eight times the size."""
+    full = np.tile(np.arange(1023, dtype="uint16"), (16, 1))
+    with ozx.open(tmp_path / "a.ozx", "w") as group:
+        for name, pixels in (("0", full), ("1", full[::8, 0:1016:8])):
+            group.create_array(name, data=pixels, chunks=pixels.shape)
+        axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
+        scales = [[{"type": "scale", "scale": [size, size]}] for size in (1.0, 8.0)]
+        datasets = [{"path": str(number), "coordinateTransformations": scale} for number, scale in enumerate(scales)]
+        group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    image = ozx.open_image(tmp_path / "a.ozx")
+    assert image.read(region={"y": 0, "x": 960}, level=1) == 960
+    assert image.read(region={"y": 0, "x": (952, 961)}, level=1).tolist() == [952, 960]
+    assert image.read(region={"y": 0, "x": (1020, 1023)}, level=1).tolist() == [1008]
+
+
+def test_an_open_file_is_read_by_a_forked_process_too(tmp_path):
+    path = ozx.write_image(tmp_path / "a.ozx", np.arange(6400, dtype="uint16").reshape(80, 80), sync=False).path
+    with open(path, "rb") as file:
+        image = ozx.open_image(file)
+        whole = image.read()
+        file.seek(7)
+        assert np.array_equal(image.read(), whole)
+        assert file.tell() == 7
+    with pytest.raises(UsageError, match="the file was closed"):
+        image.read()
+
+
+@pytest.mark.parametrize("size", [0, -1, "5", None, 2.5])
+def test_a_picture_has_at_least_one_pixel(cells, size):
+    with pytest.raises(UsageError, match="expected a size of at least one pixel"):
+        ozx.open_image(cells).thumbnail(size)
+
+
+@pytest.mark.parametrize("pixel_size", [0, -1, float("nan"), "1um", (1, 1)])
+def test_a_pixel_size_is_one_number_above_0(cells, pixel_size):
+    with pytest.raises(UsageError, match="expected a pixel size above 0"):
+        ozx.open_image(cells).read(pixel_size=pixel_size)
+
+
+def test_a_region_in_a_text_may_have_units(cells):
+    image = ozx.open_image(cells)
+    expected = image.read(region={"x": (10, 20)}, unit="um")
+    assert np.array_equal(image.read(region="x=10:20um"), expected)

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import dask.array as da
 import numpy as np
@@ -469,3 +470,16 @@ def test_killed_before_every_step_that_changes_the_disk(cells, tmp_path, is_fold
 def test_a_full_disk_leaves_the_old_file(cells):
     size = cells.stat().st_size
     check_full_disks(lambda: add(cells, "nuclei", MASK), cells, (0, 1, 1_000, size // 2, size), names=cells)
+
+
+def test_labels_that_several_threads_add_to_a_directory_are_all_listed(tmp_path):
+    ozx.write_image(tmp_path / "a.ozx", np.zeros((64, 64), "uint8"), sync=False)
+    ozx.unpack(tmp_path / "a.ozx", tmp_path / "a.zarr", sync=False)
+    names = [f"l{number}" for number in range(6)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        mask = np.ones((64, 64), "uint8")
+        list(pool.map(lambda name: ozx.add_labels(tmp_path / "a.zarr", name, mask, sync=False), names))
+        assert sorted(ozx.open_image(tmp_path / "a.zarr").labels) == names
+        list(pool.map(lambda name: ozx.remove_labels(tmp_path / "a.zarr", name, sync=False), names[1:]))
+    assert list(ozx.open_image(tmp_path / "a.zarr").labels) == ["l0"]
+    assert ozx.validate(tmp_path / "a.zarr").valid

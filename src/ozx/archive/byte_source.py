@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -9,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from ozx.archive.positional_reading import READ, PositionalFile, divided
+from ozx.archive.positional_reading import READ, PositionalFile, divided, has_pread, pread
 from ozx.atomic.locks import has_locks
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UsageError
 from ozx.marks import OPEN_AGAIN, changed, identity_of
 
 
@@ -99,20 +100,31 @@ class OpenFileSource:
         self._lock = threading.Lock()
         name = getattr(file, "name", None)
         self.name = name if isinstance(name, str) else f"<{type(file).__name__}>"
+        # Of a file that was opened plainly; that of an object that decodes a file is another one.
+        is_plain = type(file) in (io.BufferedReader, io.FileIO) and has_pread()
+        self._descriptor = file.fileno() if is_plain else None
 
     def size(self) -> int:
         """Return the length of the file in bytes."""
+        self._check_open()
         with self._lock, _kept_position(self._file):
             return self._file.seek(0, os.SEEK_END)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return `length` bytes from `offset`, or fewer bytes at the end of the file."""
+        self._check_open()
+        if self._descriptor is not None:  # unlike a seek, it is also right after a fork, which shares the position
+            return pread(self._descriptor, length, offset)
         with self._lock, _kept_position(self._file):
             self._file.seek(offset)
             data = self._file.read(length)
             while len(data) < length and (more := self._file.read(length - len(data))):  # an unbuffered file
                 data += more
             return data
+
+    def _check_open(self) -> None:
+        if getattr(self._file, "closed", False):
+            raise UsageError("the file was closed", path=self.name, hint="Close it after the last use of the image.")
 
     def check_unchanged(self) -> None:
         """Do nothing: the caller has the file."""

@@ -77,6 +77,11 @@ def read_vectors_at(descriptor: int, buffers: Sequence[memoryview], offset: int)
     return filled
 
 
+def has_pread() -> bool:
+    """Return whether the system reads at an offset without moving the position of the file."""
+    return hasattr(os, "pread")
+
+
 def pread(descriptor: int, length: int, offset: int) -> bytes:
     """Return at most `length` bytes from `offset`: by `os.pread` or, without it, when it is this thread's turn."""
     call = getattr(os, "pread", None)
@@ -131,11 +136,12 @@ class PositionalFile:
     def __del__(self) -> None:
         self.close()
 
-    def close(self) -> None:
+    def close(self, *, _close: Callable[[int], None] = os.close) -> None:
         """Close the descriptor; a later read reopens the file."""
+        # When Python ends, the names of modules may be gone before the last files.
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
-            os.close(descriptor)
+            _close(descriptor)
 
     def descriptor(self) -> int:
         """Return the descriptor of the open file; do not close it."""

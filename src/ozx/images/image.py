@@ -348,6 +348,8 @@ class Image:
         >>> ozx.open_image("cells.ozx").thumbnail(100).shape
         (100, 100, 3)
         """
+        if not hasattr(size, "__index__") or size < 1:
+            raise UsageError(f"expected a size of at least one pixel; got {size!r:.100}")
         if self.drawn_plate is not None:
             return draw_plate(self.drawn_plate, size)[0]
         return draw_image(self, size, is_label=self.is_label)[0]
@@ -378,7 +380,10 @@ class Image:
             shown = f'<img alt="" src="data:image/png;base64,{picture}">'
         except OzxError as error:
             shown = html.escape(error.message)
-        rows = [("name", self.name or self.path), ("pixels", f"{self.dtype}, {len(self.levels)} levels")]
+        rows = [
+            ("name", self.name or self.path),
+            ("pixels", f"{self.dtype}, {len(self.levels)} {'level' if len(self.levels) == 1 else 'levels'}"),
+        ]
         for number, axis in enumerate(self.axes):
             step = "" if self.scale is None or axis.unit is None else f" × {self.scale[number]:.4g} {axis.unit}"
             rows.append((axis.name or f"axis {number}", f"{axis.size:,}{step}"))

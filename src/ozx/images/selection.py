@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import Axis, unknown_axis
 from ozx.hierarchy.ome.units import check_unit, unit_factor
-from ozx.hierarchy.subset.region import UnitRange, centred_range, find_channels, parse_bounds, parse_region
-from ozx.store.level import Level
+from ozx.hierarchy.subset.region import (
+    UnitRange,
+    centred_range,
+    find_channels,
+    parse_bounds,
+    parse_channels,
+    parse_region,
+)
+from ozx.store.level import Level, factor_between
 
 #: A range (start, stop) along an axis, or one position; None is an end of the image.
 Bounds = tuple[float | None, float | None] | slice | int
@@ -30,6 +37,8 @@ def choose_level(
     """Return the number of a level; by `pixel_size`, the coarsest with pixels that are at most so large in y and x."""
     if level is not None and pixel_size is not None:
         raise UsageError("expected a level or a pixel size; got both", hint="Leave out level= or pixel_size=.")
+    if pixel_size is not None and not (isinstance(pixel_size, int | float) and pixel_size > 0):
+        raise UsageError(f"expected a pixel size above 0, one number; got {pixel_size!r:.100}")
     if pixel_size is None:
         number = _whole("level", 0 if level is None else level)
         if not -len(levels) <= number < len(levels):
@@ -69,14 +78,11 @@ def choose_channels(
     """Return the numbers of the channels with these names or numbers, in the given order; None for all."""
     if channels is None:
         return None
-    if isinstance(channels, str | int):
-        return find_channels([str(channels).strip()], labels, count, where)[0]
-    if not isinstance(channels, Iterable):
-        raise UsageError(f"expected channels by name or number; got {channels!r}")
-    found = [find_channels([str(channel).strip()], labels, count, where)[0] for channel in channels]
-    if not found:
-        raise UsageError("expected at least one channel; got an empty list", hint="Leave out channels= to read all.")
-    return found
+    # A name may contain a comma, so that text is one name here.
+    is_one = isinstance(channels, str) or hasattr(channels, "__index__")
+    wanted = parse_channels([channels] if is_one else channels)  # type: ignore[list-item]
+    found = [find_channels([channel], labels, count, where)[0] for channel in wanted]
+    return found[0] if is_one else found
 
 
 def split_region(
@@ -117,8 +123,11 @@ def make_key(
         full, length = levels[0].shape[at], levels[number].shape[at]
         start, stop = parse_bounds(name, plain).resolve(name, full, where)
         # Of a coarser level, every pixel that covers a part of the region.
-        first = start * length // full
-        key[at] = first if isinstance(plain, int) else slice(first, max(first + 1, -(-stop * length // full)))
+        factor = factor_between(levels[0], levels[number], at)
+        first = min(int(start // factor), length - 1)
+        key[at] = (
+            first if isinstance(plain, int) else slice(first, max(first + 1, min(length, int(-(-stop // factor)))))
+        )
     for name, measured in in_units.items():
         at = names.index(name)
         key[at] = _range_in_units(levels[number], axes, at, measured, unit or "", where)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 
 from ozx.archive.byte_source import FileSource
+from ozx.atomic.locks import has_locks, lock_file, unlock_file
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.temporary import create_directory
 from ozx.atomic.windows import joined, rename
-from ozx.errors import resource_errors
+from ozx.errors import ResourceError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.directory import check_keys, folders_of, make_folders, write_entries
 from ozx.flow.sinks.output import Output
@@ -48,8 +51,9 @@ def add_label(
 
     group = join_path(place.node, LABELS)
     if os.path.isdir(place.path):
-        changed = _changed(_file_reader(place.path), group, listed, version)
-        _add_to_directory(place, name, entries, changed, replace=replace, sync=sync)
+        with _alone(joined(place.path, place.node)):
+            changed = _changed(_file_reader(place.path), group, listed, version)
+            _add_to_directory(place, name, entries, changed, replace=replace, sync=sync)
         return []
     with closing(FileSource(place.path)) as source:
         archive = ChangedArchive(source)
@@ -73,7 +77,8 @@ def remove_label(place: Place, name: str, *, sync: bool = True) -> list[str]:
 
     group = join_path(place.node, LABELS)
     if os.path.isdir(place.path):
-        _remove_from_directory(place, name, _changed(_file_reader(place.path), group, others), sync=sync)
+        with _alone(joined(place.path, place.node)):
+            _remove_from_directory(place, name, _changed(_file_reader(place.path), group, others), sync=sync)
         return []
     with closing(FileSource(place.path)) as source:
         archive = ChangedArchive(source)
@@ -114,6 +119,33 @@ def _new_group(version: str | None) -> Document:
 
 
 # Directories.
+
+_ONE_THREAD = threading.Lock()
+_LONGEST_WAIT, _PAUSE = 60.0, 0.02  # seconds
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Wait until no other thread or process changes the list of label images of the image in `folder`.
+
+    Windows has no such locks (`ozx.atomic.locks`): there, only threads wait for each other.
+    """
+    with _ONE_THREAD:
+        if not has_locks():
+            yield
+            return
+        descriptor, began = os.open(folder, os.O_RDONLY), time.monotonic()
+        try:
+            while lock_file(descriptor) is False:
+                if time.monotonic() - began > _LONGEST_WAIT:
+                    raise ResourceError(
+                        "another program changes the labels of this image", path=folder, hint="Try again."
+                    )
+                time.sleep(_PAUSE)
+            yield
+        finally:
+            unlock_file(descriptor)
+            os.close(descriptor)
 
 
 def _file_reader(root: str) -> Callable[[str], bytes | None]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.extras import needed
+from ozx.hierarchy.images import level_factor
 from ozx.store.reading_price import price_of
 
 if TYPE_CHECKING:
@@ -138,3 +139,17 @@ def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[sli
         )
         most = max(1, most // max(1, min(count, len(part)) * part.step // chunk))
     return found[::-1]
+
+
+def factor_between(full: Level, level: Level, axis: int) -> float:
+    """Return by which factor a level is smaller than the full resolution along an axis: by its scale, or its lengths.
+
+    Lengths are rounded: 127 pixels that are eight times as large as 1,023 pixels are not 8.06 times as large.
+    """
+    whole, length = full.shape[axis], level.shape[axis]
+    if full.scale is not None and level.scale is not None and full.scale[axis]:
+        ratio = level.scale[axis] / full.scale[axis]
+        near = round(ratio)
+        if near >= 1 and abs(ratio - near) < near / 1000 and (length - 1) * near < whole:
+            return near
+    return level_factor(whole, length)

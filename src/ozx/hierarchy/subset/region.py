@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import Multiscale, unknown_axis
 from ozx.hierarchy.ome.units import ALL_UNITS, check_unit, unit_factor
 
 #: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice, or a single index.
+#: Channels by name or number.
+ChannelsLike = str | int | Iterable[str | int]
 RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
 
 _AXIS = re.compile(r"\s*([^=\s]+)\s*=(.*)", re.DOTALL)
@@ -242,7 +246,7 @@ class Selection:
     # Number of levels to leave out in addition, from the finest on; the coarsest level stays.
     skipped: int = 0
     # Names or numbers of channels; empty for all.
-    channels: tuple[str, ...] = ()
+    channels: tuple[str | int, ...] = ()
     # Whether the region grows to whole chunks, which are then moved without decoding.
     whole_chunks: bool = False
 
@@ -298,23 +302,35 @@ def split_names(text: str) -> list[str]:
     return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
 
 
-def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
-    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list."""
+def parse_channels(value: ChannelsLike | None) -> tuple[str | int, ...]:
+    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list; in text, names come first."""
     if value is None:
         return ()
-    items = split_names(value) if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
-    names = tuple(str(item).strip() for item in items)
-    if not names or not all(names):
-        raise UsageError(f"expected channels by name or number; got {value!r}", hint="Write DAPI,GFP or 0,1.")
-    return names
+    items: Iterable[Any] = split_names(value) if isinstance(value, str) else ()
+    if not isinstance(value, str):
+        items = value if isinstance(value, Iterable) else [value]
+    channels = tuple(item.strip() if isinstance(item, str) else _number(item) for item in items)
+    if not channels or "" in channels:
+        raise UsageError(f"expected channels by name or number; got {value!r:.200}", hint="Write DAPI,GFP or 0,1.")
+    return channels
 
 
-def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"expected a channel by name or number; got {value!r:.200}", hint="Write DAPI,GFP or 0,1.")
+    return operator.index(value)
+
+
+def find_channels(wanted: Sequence[str | int], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
     """Return the numbers of the requested channels, in the order of the image."""
     return tuple(sorted({_find(name, [label or "" for label in labels[:count]], count, where) for name in wanted}))
 
 
-def _find(name: str, labels: Sequence[str], count: int, where: str) -> int:
+def _find(name: str | int, labels: Sequence[str], count: int, where: str) -> int:
+    if isinstance(name, int):
+        if 0 <= name < count:
+            return name
+        raise UsageError(f"{where}: expected a channel from 0 to {count - 1}; got {name}")
     found = [number for number, label in enumerate(labels) if label == name]
     found = found or [number for number, label in enumerate(labels) if label.lower() == name.lower()]
     if len(found) == 1:

@@ -83,6 +83,10 @@ def _read(coordinate: Any, axis: str, found: Coordinates) -> None:
     found.starts[axis] = float(f"{float(values[0]):.{digits}g}")
     if len(values) > 1:
         found.sizes[axis] = float(f"{step:.{digits}g}")
+    else:
+        found.notes.append(
+            f"a single position along {axis} tells no pixel size: 1 is used; pixel_size={{{axis!r}: …}} sets it"
+        )
 
 
 def _step(values: NDArray[Any]) -> float | None:

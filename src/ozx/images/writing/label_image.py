@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError
-from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.json.reading import check_text
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay, Rgba
@@ -21,7 +20,7 @@ from ozx.images.pictures.render import made_label_colors
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.images.writing.downsampling import halved_shape
 from ozx.images.writing.new_image import LABEL_KINDS, NewImage, PyramidChoice, PyramidLevel
-from ozx.store.level import Level
+from ozx.store.level import Level, factor_between
 
 Lengths = tuple[int, ...]
 #: For each axis of a label image the dimension of the mask, or None if the mask lacks it.
@@ -255,17 +254,7 @@ def _placed(numbers: tuple[float, ...] | None, kept: Sequence[int], default: flo
 
 def _factors(full: Level, level: Level, kept: Sequence[int], found: Lengths) -> Lengths | tuple[float, ...]:
     """Return by which factor a level is smaller along each axis of the label image, from its scale or its lengths."""
-    factors: list[float] = []
-    for number, own in zip(kept, found, strict=True):
-        whole, length = full.shape[number], level.shape[number]
-        factor = level_factor(whole, length)
-        if full.scale is not None and level.scale is not None and full.scale[number]:
-            ratio = level.scale[number] / full.scale[number]
-            near = round(ratio)
-            if near >= 1 and abs(ratio - near) < near / 1000 and (length - 1) * near < whole:
-                factor = near
-        factors.append(factor if own > 1 else 1)
-    return tuple(factors)
+    return tuple(factor_between(full, level, number) if own > 1 else 1 for number, own in zip(kept, found, strict=True))
 
 
 def _halvings(shapes: Sequence[Lengths], factors: Sequence[tuple[float, ...]]) -> tuple[tuple[int, ...], ...] | None:
