@@ -51,8 +51,7 @@ MAY_FAIL = {
     ("atomic.renaming.rename_file", "link"): "renamed, where there are no hard links",
     ("atomic.tree_removal._Folder.put_back", "link"): "renamed, where there are no hard links",
     # What is wished for is so already, as `os.makedirs` finds.
-    ("operations.pack.pack_many", "mkdir"): "the folder is there",
-    ("operations.import_tiff.import_tiffs", "mkdir"): "the folder is there",
+    ("flow.sources.location.Place.make_folder", "mkdir"): "the folder is there",
     # Only a worker on another computer, or in another folder, compares what was seen.
     **{
         ("flow.tasks.look_at", call): "a file that is not there fails by itself"

@@ -20,7 +20,7 @@ class ImageDescription:
     notes: tuple[str, ...] = ()  # remarks about metadata that were left out
     has_planes: bool = True  # whether the metadata name planes of pixels
     # The numbers of planes along T, C and Z, the slowest first, as the metadata have them; empty if unknown.
-    planes: Mapping[str, int] = field(default_factory=dict)
+    planes: Mapping[str, int] = field(default_factory=dict, compare=False)
     # The place of the first pixel on the stage, by axis (z, y, x); unknown ones are left out.
     origin: Mapping[str, PixelSize] = field(default_factory=dict)
 

@@ -63,7 +63,8 @@ class ArraySource:
         self._start = (0,) * len(axes) if start is None else start
         self.axes = axes
         self.shape = tuple(map(int, array.shape))
-        self.dtype = np.dtype(array.dtype).newbyteorder("=")
+        dtype = np.dtype(array.dtype)
+        self.dtype = dtype if dtype.kind == "T" else dtype.newbyteorder("=")  # texts of any length have no order
         self.read_alignment = _read_alignment(self._array)
         self._is_reduced = False
 

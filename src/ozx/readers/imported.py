@@ -103,9 +103,10 @@ def other_metadata(archive: Place, edits: Edits | None) -> list[str]:
 
 def growth_notes(found: Images, size: int) -> tuple[str, ...]:
     """Return a note if a new file of `size` bytes is many times as large as its source, because that is JPEG."""
-    before = sum(os.path.getsize(path) for path in found.files)
-    is_jpeg = any(getattr(image.source, "is_color_jpeg", False) for image in found.images.values())
-    if not is_jpeg or size < max(_MUCH_LARGER * before, _LARGE):
+    if not any(getattr(image.source, "is_color_jpeg", False) for image in found.images.values()):
+        return ()
+    before = sum(found.files[path].size() for path in found.files)
+    if size < max(_MUCH_LARGER * before, _LARGE):
         return ()
     note = (
         f"the file is {size / before:.0f} times as large as its source, which is JPEG and lacks details: every pixel "
