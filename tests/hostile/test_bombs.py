@@ -12,7 +12,7 @@ pytestmark = pytest.mark.posix("children are forked and measured")
 
 # Of the processors: what else the machine does does not count.
 SECONDS = 10
-# About 95 MB of it are the loaded modules. The most is 340 MB: a text of 30 MB in the attributes, which zarr reads, too.
+# About 95 MB of it are the loaded modules. The most is 340 MB: a crop with a text of 30 MB in the attributes.
 PEAK = 360_000_000
 CODES = {0, 1, 2, 3, 4}
 # What decodes, once each.
