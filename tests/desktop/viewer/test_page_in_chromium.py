@@ -141,7 +141,7 @@ def test_planes_in_z_and_t(browser, tmp_path):
 def test_the_frames_of_a_stream_appear_while_it_is_written(browser, tmp_path):
     """The slider grows; it stays at the last frame, or at another one."""
     frame = lambda t: np.full((64, 64), 40 * (t + 1), "uint8")
-    words = {"channels": [{"label": "A", "window": (0, 255), "color": "FFFFFF"}], "shards": "none"}
+    words = {"channel_names": [{"label": "A", "window": (0, 255), "color": "FFFFFF"}], "shards": "none"}
     stream = ozx.stream(tmp_path / "a.ozx", axes="tyx", shape=(None, 64, 64), dtype="uint8", **words)
     gray = lambda: colors(browser, (0.5, 0.5))[0][0]
     text = lambda name: browser.run(f"return document.getElementById('{name}').innerText")
