@@ -128,10 +128,10 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
     first = subset.arrays[pyramid.array]
     array = opened_array(group[join_path(start, pyramid.array)])
     pixels = CroppedPixels(Level(array, pyramid.array), first.box)
-    if pixels.dtype.kind not in _KINDS and pyramid.levels:
+    if pixels.dtype.kind not in _KINDS:  # a text of one chunk may fill the memory, and no image has such pixels
         raise UnsupportedError(
-            f"{pyramid.array}: expected pixels that are numbers, of which levels can be computed; found {pixels.dtype}",
-            hint="Extract a single level (--levels 0), or whole chunks (--whole-chunks).",
+            f"{pyramid.array}: expected pixels that are numbers, which can be cropped; found {pixels.dtype}",
+            hint="Extract whole chunks (--whole-chunks).",
         )
     works, shards = [_work(pyramid.array, first, (), is_stored=not first.is_movable)], {}
     if not first.is_movable:
