@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.description import ImageDescription, PlateDescription, WellDescription
-from ozx.images.ome_xml.parsing import parse_ome_xml
+from ozx.images.ome_xml.parsing import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.marks import mark_of
 from ozx.quoting import quote
@@ -31,7 +32,7 @@ from ozx.readers.images import Images, ReadingOptions, SourceImage
 if TYPE_CHECKING:
     from openreadout import File
 
-# The formats whose pixels and sizes were compared with those of a second reader (docs/howto/import-microscopes.md).
+# The formats whose pixels and sizes were compared with those of a second reader (docs/howto/from-a-microscope.md).
 _CHECKED = frozenset(("czi", "nd2", "lif", "ims"))
 # Families of formats that hold images; others hold spectra, sequences, currents.
 _FAMILIES = ("microscopy", "electron-microscopy", "medical-imaging", "gel-imaging")
@@ -39,6 +40,19 @@ _VENDOR = "OME/vendor.json"
 _AXES = "tczyx"
 # A damaged file may claim more planes than any memory holds numbers for.
 _MOST_IMAGES = 100_000
+
+
+class _OpenFiles(FileSet):
+    """The files of the images, and the handle of openreadout: closed, no file stays open."""
+
+    def __init__(self, file: File | None = None) -> None:
+        super().__init__()
+        self._file = file
+
+    def close(self) -> None:
+        super().close()
+        if self._file is not None:
+            self._file.close()
 
 
 class MicroscopeReader:
@@ -62,16 +76,14 @@ class MicroscopeReader:
     def open(self, path: str, options: ReadingOptions) -> Images:
         """Open a file and return its images; no pixels are read."""
         with _refusing(path):
-            file = _opened(path, mark_of(os.stat(path)))
+            file = _opened(path)
             damage = _check(file, options)
             if not file.images:
                 raise _not_images(path, file.info["format"]["name"])
             return _read_images(path, file, options, damage)
 
 
-@lru_cache(maxsize=4)
-def _opened(path: str, state: tuple[int, int]) -> File:
-    del state  # part of the cache's key: a changed file is opened again
+def _opened(path: str) -> File:
     try:
         with needed("formats", f"reading {_format_of(path)}"):
             import openreadout  # noqa: PLC0415 (an extra)
@@ -105,14 +117,14 @@ def _check(file: File, options: ReadingOptions) -> tuple[str, ...]:
         raise FormatError(
             f"{_format_of(file.path)} that is cut off or damaged: {errors[0]}{more}",
             path=file.path,
-            hint="Copy or download the file again; --on-error fill (on_error='fill') reads the undamaged parts. "
+            hint="Copy or download the file again; on_error='fill' reads the undamaged parts. "
             + _conversion_of(file.path),
         )
     return tuple(errors)
 
 
-class Plane(NamedTuple):
-    """Where the planes of an output channel are: an image of the file, its channel, and the sample of a pixel."""
+class Origin(NamedTuple):
+    """Where the planes of an output channel come from: an image of the file, its channel, and the sample of a pixel."""
 
     image: int
     channel: int
@@ -123,11 +135,11 @@ def _read_images(path: str, file: File, options: ReadingOptions, damage: tuple[s
     if options.axes is not None:
         raise UsageError(
             f"the axes of {file.info['format']['name']} files are known; they cannot be named otherwise",
-            hint="Leave out the axes (--axes).",
+            hint="Leave out axes.",
         )
     if len(file.images) > _MOST_IMAGES:
         raise UnsupportedError(f"expected at most {_MOST_IMAGES:,} images; the file has {len(file.images):,}")
-    files = FileSet()
+    files = _OpenFiles(file)
     for one in dict.fromkeys((path, *_parts(file))):
         files[one].close()
     text = _ome_xml(file)
@@ -159,13 +171,15 @@ def _parts(file: File) -> Iterator[str]:
     """Yield the other files that the images are read from, as far as openreadout names them."""
     folder = os.path.dirname(os.path.abspath(file.path))
     for entry in file.entries():
-        if entry.get("kind") == "file" and os.path.isfile(found := os.path.join(folder, str(entry["name"]))):
-            yield found
+        part = os.path.join(folder, str(entry["name"]))
+        if entry["kind"] in ("file", "plane-file") and os.path.isfile(part):
+            yield part
 
 
 def _ome_xml(file: File) -> str:
     """Return the OME-XML that openreadout makes, without what depends on the file's place: its path, an UUID of it."""
-    return re.sub(' UUID="[^"]*"', "", file.ome_xml().replace(file.path, os.path.basename(file.path)), count=1)
+    place, name = escape(file.path), escape(os.path.basename(file.path))
+    return re.sub(' UUID="[^"]*"', "", file.ome_xml().replace(place, name), count=1)
 
 
 def _joined(images: Sequence[Any]) -> list[list[int]]:
@@ -230,15 +244,17 @@ def _step(channel: ShownChannel, wavelength: float) -> ShownChannel:
 def _plate(file: File, groups: Sequence[Sequence[int]]) -> PlateDescription | None:
     """Return the plate of a screen (Harmony, ImageXpress, CellVoyager)."""
     found = file.plate
-    if not found or any(len(group) > 1 for group in groups):
+    if not found or not found["wells"] or any(len(group) > 1 for group in groups):
         return None
-    rows, columns = (tuple(map(str, found[name])) for name in ("rows", "columns"))
-    wells = tuple(
-        WellDescription(rows.index(str(well["row"])), columns.index(str(well["column"])), tuple(well["images"]))
-        for well in found["wells"]
-        if well["images"]
+    wells = [well for well in found["wells"] if well["images"]]
+    rows = max(found["rows"], *(well["row_index"] + 1 for well in wells))
+    columns = max(found["columns"], *(well["column_index"] + 1 for well in wells))
+    return PlateDescription(
+        found.get("id"),
+        plate_names(rows, "letter"),
+        plate_names(columns, "number"),
+        tuple(WellDescription(well["row_index"], well["column_index"], tuple(well["images"])) for well in wells),
     )
-    return PlateDescription(found.get("id"), rows, columns, wells)
 
 
 class MicroscopeSource:
@@ -254,9 +270,9 @@ class MicroscopeSource:
         recipe: tuple[str, Seen, tuple[int, int], int, int],
     ) -> None:
         first, size = file.images[group[0]], file.levels(group[0])[level]
-        samples = first["samples_per_pixel"]
+        samples = self._samples = first["samples_per_pixel"]
         self._planes = [
-            Plane(image, channel, sample if samples > 1 else None)
+            Origin(image, channel, sample if samples > 1 else None)
             for image in group
             for channel in range(file.images[image]["size_c"])
             for sample in range(samples)
@@ -304,7 +320,7 @@ class MicroscopeSource:
                     pixels[t - times.start, c - channels.start, z - depths.start] = found
         return out
 
-    def _plane(self, at: tuple[int, int, int], plane: Plane, window: tuple[int, int, int, int]) -> NDArray[Any]:
+    def _plane(self, at: tuple[int, int, int], plane: Origin, window: tuple[int, int, int, int]) -> NDArray[Any]:
         t, _, z = at
         try:
             with _refusing(self._file.path):
@@ -315,7 +331,7 @@ class MicroscopeSource:
             if self._options.on_error == "fail":
                 raise
             self._broken[at] = f"plane t={t}, c={plane.channel}, z={z} of image {plane.image}: {error.message}"
-            return np.zeros((window[3], window[2], *(() if plane.sample is None else (len(self._planes),))), self.dtype)
+            return np.zeros((window[3], window[2], *(() if plane.sample is None else (self._samples,))), self.dtype)
         if found.dtype != self.dtype or found.shape[:2] != (window[3], window[2]):
             raise FormatError(
                 f"expected a plane of {window[3]}×{window[2]} {self.dtype}; found {found.shape} of {found.dtype}",
@@ -330,6 +346,12 @@ class MicroscopeSource:
         return [range(*given[axis].indices(lengths[axis])[:2]) if axis in given else range(1) for axis in _AXES]
 
 
+@lru_cache(maxsize=4)
+def _opened_once(path: str, state: tuple[int, int]) -> File:
+    del state  # part of the cache's key: a changed file is opened again
+    return _opened(path)
+
+
 def _source_again(
     path: str, seen: Seen, state: tuple[int, int], number: int, level: int, options: ReadingOptions, files: FileSet
 ) -> PixelSource:
@@ -337,7 +359,7 @@ def _source_again(
     check_same(path, seen)
     files.check_unchanged()
     with _refusing(path):
-        file = _opened(path, state)
+        file = _opened_once(path, state)
         return MicroscopeSource(
             file, _joined(file.images)[number], level, files, options, (path, seen, state, number, level)
         )

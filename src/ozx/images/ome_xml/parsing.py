@@ -298,8 +298,8 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
     columns = max([well.column + 1 for well in wells] + [_integer(element, "Columns") or 0])
     return PlateDescription(
         name=element.get("Name") or None,
-        rows=_names(rows, element.get("RowNamingConvention", "letter")),
-        columns=_names(columns, element.get("ColumnNamingConvention", "number")),
+        rows=plate_names(rows, element.get("RowNamingConvention", "letter")),
+        columns=plate_names(columns, element.get("ColumnNamingConvention", "number")),
         wells=tuple(wells),
         acquisitions=tuple(
             (item.get("Name"), _milliseconds(item.get("StartTime")), _milliseconds(item.get("EndTime")))
@@ -308,7 +308,7 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
     )
 
 
-def _names(count: int, convention: str) -> tuple[str, ...]:
+def plate_names(count: int, convention: str) -> tuple[str, ...]:
     """Return names of rows or columns: letters (A to Z, then AA and so on), or numbers from 1."""
     if convention != "letter":
         return tuple(str(number + 1) for number in range(count))
