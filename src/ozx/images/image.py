@@ -45,10 +45,11 @@ from ozx.hierarchy.ome.model import (
     unapplied_note,
 )
 from ozx.hierarchy.ome.units import check_unit
+from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.hierarchy.zarr.layout import unsupported_grid
 from ozx.images.pictures.drawing import DrawnPlate, draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png
-from ozx.images.selection import Bounds, Channels, choose_channels, choose_level, make_key, read_part, split_region
+from ozx.images.selection import Bounds, choose_channels, choose_level, make_key, read_part, split_region
 from ozx.store.array import opened_array
 from ozx.store.level import Level
 
@@ -74,7 +75,7 @@ class ImageAxis(Axis):
     size: int
 
 
-class Images(Mapping[str, "Image"]):
+class ImagesByName(Mapping[str, "Image"]):
     """Images by name, each read when it is asked for."""
 
     def __init__(self, openers: Mapping[str, Callable[[], Image]]) -> None:
@@ -200,7 +201,7 @@ class Image:
     def read(
         self,
         *,
-        channels: Channels | None = None,
+        channels: ChannelsLike | None = None,
         z: Bounds | None = None,
         t: Bounds | None = None,
         region: Mapping[str, Bounds] | str | None = None,
@@ -497,7 +498,7 @@ def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata
         ),
         levels=levels,
         channels=parse_shown_channels(ome.raw),
-        labels=Images({label[start:]: partial(nodes.image, label) for label in label_paths(nodes, path)}),
+        labels=ImagesByName({label[start:]: partial(nodes.image, label) for label in label_paths(nodes, path)}),
         label_paths=tuple(label_paths(nodes, path)),
         is_label=ome.is_label,
         display=parse_label_display(ome.raw),

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import zarr
 
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.calls import public_call
+from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import image_paths
+from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.images.image import GroupNodes, Image
 from ozx.images.plate_fields import plate_fields
-from ozx.images.selection import Bounds, Channels
+from ozx.images.selection import Bounds
 from ozx.store.opening import open_hierarchy, open_in_file
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _SHOWN = 5  # images named in a message
 ImageFile = str | os.PathLike[str] | BinaryIO
 
 
-@resource_errors()
+@public_call()
 def open_image(path: ImageFile, node: str = "", *, options: Mapping[str, Any] | None = None) -> Image:
     """Return an image, label image or plate, with its metadata; pixels are read when they are asked for.
 
@@ -80,11 +82,12 @@ def open_image(path: ImageFile, node: str = "", *, options: Mapping[str, Any] | 
         raise error if given is None else error.at(given) from None
 
 
+@public_call()
 def read(
     path: ImageFile,
     node: str = "",
     *,
-    channels: Channels | None = None,
+    channels: ChannelsLike | None = None,
     z: Bounds | None = None,
     t: Bounds | None = None,
     region: Mapping[str, Bounds] | str | None = None,

@@ -19,7 +19,7 @@ from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Plate
-from ozx.images.image import GroupNodes, Image, ImageAxis, Images
+from ozx.images.image import GroupNodes, Image, ImageAxis, ImagesByName
 from ozx.store.level import Index, Level
 
 Slices = tuple[slice, ...]
@@ -96,9 +96,9 @@ class PlateFields:
             self.first,
             axes=tuple(axes),
             levels=levels,
-            labels=Images({} if self.part else labels),
+            labels=ImagesByName({} if self.part else labels),
             wells=wells,
-            fields=Images({path: partial(self.nodes.image, part) for path, part in parts.items()}),
+            fields=ImagesByName({path: partial(self.nodes.image, part) for path, part in parts.items()}),
             drawn_plate=self,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ozx.errors import UsageError
 from ozx.hierarchy.ome.model import Axis, unknown_axis
 from ozx.hierarchy.ome.units import check_unit, unit_factor
 from ozx.hierarchy.subset.region import (
+    ChannelsLike,
     UnitRange,
     centred_range,
     find_channels,
@@ -24,8 +25,6 @@ from ozx.store.level import Level, factor_between
 
 #: A range (start, stop) along an axis, or one position; None is an end of the image.
 Bounds = tuple[float | None, float | None] | slice | int
-#: Channels by name or number.
-Channels = str | int | Iterable[str | int]
 
 # Sizes of pixels are rounded decimals.
 _TOLERANCE = 1 + 1e-6
@@ -73,7 +72,7 @@ def read_part(
 
 
 def choose_channels(
-    channels: Channels | None, labels: Sequence[str | None], count: int, where: str
+    channels: ChannelsLike | None, labels: Sequence[str | None], count: int, where: str
 ) -> Sequence[int] | int | None:
     """Return the numbers of the channels with these names or numbers, in the given order; None for all."""
     if channels is None:
@@ -124,10 +123,8 @@ def make_key(
         start, stop = parse_bounds(name, plain).resolve(name, full, where)
         # Of a coarser level, every pixel that covers a part of the region.
         factor = factor_between(levels[0], levels[number], at)
-        first = min(int(start // factor), length - 1)
-        key[at] = (
-            first if isinstance(plain, int) else slice(first, max(first + 1, min(length, int(-(-stop // factor)))))
-        )
+        first, last = min(int(start // factor), length - 1), min(int(-(-stop // factor)), length)
+        key[at] = first if isinstance(plain, int) else slice(first, max(first + 1, last))
     for name, measured in in_units.items():
         at = names.index(name)
         key[at] = _range_in_units(levels[number], axes, at, measured, unit or "", where)

@@ -463,15 +463,14 @@ def _fitted(
     found, described = [], []
     for one, plain, known in zip(series, descriptions, document.images, strict=True):
         ordered = with_planes(one, known.planes) if known.planes else None
-        count = len(known.channels)
-        is_named = count > 0 and (known.planes.get("C") == count if ordered is not None else plain.channels == ())
+        is_named = ordered is not None and known.planes["C"] == len(known.channels)
         found.append(one if ordered is None else ordered)
         described.append(
             replace(
                 plain,
                 name=known.name or plain.name,
                 sizes={**plain.sizes, **known.sizes},
-                channels=plain.channels or (known.channels if is_named and ordered is not None else ()),
+                channels=plain.channels or (known.channels if is_named else ()),
                 notes=(*plain.notes, *known.notes),
                 origin=known.origin,
             )

@@ -13,8 +13,7 @@ from ozx.errors import FormatError
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage, TiffPageSeries
 
-# tifffile's codes of regions or positions, of angles or phases of the stage, and of the tiles of a mosaic: each is an
-# image of its own.
+# tifffile's codes of tiles or positions, of phases and of mosaics: each is an image of its own.
 _OTHER_IMAGES = "RPM"
 _OF_PLANES = "TCZ"
 
