@@ -329,6 +329,27 @@ def make_stack_tiff(folder: Path, shape: tuple[int, ...]) -> Path:
     return path
 
 
+def make_czi(folder: Path, shape: tuple[int, ...]) -> Path:
+    """Return a CZI file of five dimensions (uint16, uncompressed), written by the library of its makers."""
+    from pylibCZIrw import czi
+
+    path = folder / f"stack-{'x'.join(map(str, shape))}.czi"
+    if path.is_file():
+        return path
+    noise = np.random.default_rng(0)
+    y, x = np.mgrid[: shape[-2], : shape[-1]]
+    smooth = 200 + 100 * np.sin(y / 40) * np.cos(x / 60)
+    staging = folder / "staging.czi"
+    staging.unlink(missing_ok=True)
+    with czi.create_czi(str(staging)) as file:
+        for t, c, z in np.ndindex(*shape[:3]):
+            plane = (smooth + noise.poisson(8, shape[-2:])).astype("uint16")
+            file.write(plane[..., None], plane={"T": t, "C": c, "Z": z})
+        file.write_metadata("stack", scale_x=0.2e-6, scale_y=0.2e-6, scale_z=1e-6)
+    staging.rename(path)
+    return path
+
+
 def decoded_size(tiff: Path) -> int:
     """Return the size of the decoded pixels of a TIFF, in bytes."""
     import tifffile

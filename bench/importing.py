@@ -92,6 +92,23 @@ def bench_stack(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     return [Table(title, rows, goal, bytes=size, wanted_ratios=ratios, note=note), _memory([small, source], out)]
 
 
+def bench_czi(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    """Measure the import of a CZI file against reading it whole with its library and writing the array."""
+    source = datasets.make_czi(folder, (2, 2, 3, 300, 400) if quick else (4, 2, 16, 2048, 2048))
+    out, other = folder / "imported.ozx", folder / "library.ozx"
+    library = as_process(sys.executable, str(HERE / "library_import.py"), str(source), str(other), with_memory=True)
+    both = {"ozx import --no-sync": _ozx(source, out), "openreadout + write_image": library}
+    for measure in both.values():
+        measure(Row(""))
+    in_worker("import_tasks.compare_images", str(out), str(other))(Row(""))
+    rows = take_turns(both, str(out), min(rounds, _MOST_ROUNDS))
+    remove(str(other))
+    size = source.stat().st_size
+    title = f"import a CZI file of {size / (1 << 20):,.0f} MiB (uint16, uncompressed); 3 rounds"
+    goal = "≤ 1.3 × the time of reading it with its library and writing the array; memory ≤ 600 MB"
+    return [Table(title, rows, goal, bytes=size, wanted_ratios={"openreadout + write_image": 1 / 1.3})]
+
+
 def _missing(rows: list[Row], *others: str) -> str:
     """Return a note about the peers that are not installed; empty if all are installed."""
     missing = [name for name in ("ngff-zarr", *others) if name not in {row.name for row in rows}]
@@ -108,4 +125,5 @@ def _verify(source: Path, out: Path) -> None:
 GROUPS = {
     "import-plane": Group(bench_plane, ("dask", "zarr", "tifffile", "ngff-zarr")),
     "import-stack": Group(bench_stack, ("bioio-conversion", "ngff-zarr")),
+    "import-czi": Group(bench_czi, ("openreadout", "pylibCZIrw")),
 }
