@@ -23,9 +23,8 @@ MAY, in capital or small letters) as *clauses*, in one TOML file for each docume
 [rules](rules.md) of `ozx validate`, met by code with a test, or left out with a reason; some are in two of these
 groups. `pytest tests/surface/test_conformance.py` fails for any other clause.
 
-A clause has the key word (`level`) and the demand in our words, `rules` that check it, or `by` and `test` (the function of
-ozx that fulfils it, and its test), or `why` no rule checks it; `decision` is the interpretation of ozx, if the clause
-leaves a choice.
+A clause has the key word (`level`), the demand in our words, and `rules` that check it; or `by` and `test` (the
+function of ozx that fulfils it, and its test); or `why` no rule checks it; and a `decision` if it leaves a choice.
 
 Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
 `python -m tests.cases.export DIR` writes all cases as files, for authors of other programs. `pytest tests/conformance`
