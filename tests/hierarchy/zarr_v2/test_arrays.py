@@ -336,16 +336,16 @@ def test_layouts_of_malformed_documents(wrong):
         parse_v2_layout({"shape": [9, 9], "chunks": [4, 4], "dtype": "<u2"} | wrong, "")
 
 
-def settings(compressor, item_size=2):
+def configured(compressor, item_size=2):
     (codec,) = upgrade_compression(compressor, None, item_size).codecs
     return codec["configuration"]
 
 
 def test_defaults_are_those_of_numcodecs():
-    assert settings({"id": "zstd"}) == {"level": 0, "checksum": False}
-    assert settings({"id": "gzip"}) == {"level": 1}
-    assert settings({"id": "zlib"}) == {"level": 1}
-    assert settings({"id": "blosc"}) == {
+    assert configured({"id": "zstd"}) == {"level": 0, "checksum": False}
+    assert configured({"id": "gzip"}) == {"level": 1}
+    assert configured({"id": "zlib"}) == {"level": 1}
+    assert configured({"id": "blosc"}) == {
         "typesize": 2, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 0,
     }  # fmt: skip
 
@@ -360,7 +360,7 @@ def test_defaults_are_those_of_numcodecs():
     ],
 )
 def test_settings_beyond_their_limits(compressor, key, wanted):
-    assert settings(compressor)[key] == wanted
+    assert configured(compressor)[key] == wanted
 
 
 def test_keeping_needs_a_configuration_that_is_known():
