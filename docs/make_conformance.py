@@ -23,13 +23,8 @@ MAY, in capital or small letters) as *clauses*, in one TOML file for each docume
 [rules](rules.md) of `ozx validate`, met by code with a test, or left out with a reason; some are in two of these
 groups. `pytest tests/surface/test_conformance.py` fails for any other clause.
 
-| field of a clause | meaning |
-|---|---|
-| `section`, `level`, `demand` | the section of the document, the key word, and the demand in our words |
-| `rules` | the rules that check the clause |
-| `by`, `test` | the function or class of ozx that fulfils the clause, and the test of this code |
-| `why` | the reason why no rule checks the clause |
-| `decision` | the interpretation of ozx, if the clause is ambiguous or leaves a choice |
+A clause has the key word (`level`), the demand in our words, and `rules` that check it; or `by` and `test` (the
+function of ozx that fulfils it, and its test); or `why` no rule checks it; and a `decision` if it leaves a choice.
 
 Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
 `python -m tests.cases.export DIR` writes all cases as files, for authors of other programs. `pytest tests/conformance`
@@ -55,8 +50,7 @@ def read_differences() -> list[dict[str, Any]]:
 
 def conformance_markdown() -> str:
     """Return ``docs/conformance.md``."""
-    sections = [HEAD, _documents(), _differences()]
-    return "\n".join(sections) + (FOLDER / "clauses" / "never-a-traceback.md").read_text("utf-8")
+    return f"{HEAD}\n{_documents()}\n{_differences()}"
 
 
 def _documents() -> str:

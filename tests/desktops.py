@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ozx.desktop.association import launching
+from ozx.desktop.association import open_with
 
 #: A substitute for the program of shared-mime-info, which makes files from all packages.
 UPDATE_MIME_DATABASE = """#!/bin/sh
@@ -107,7 +107,7 @@ def programs(tmp_path, monkeypatch):
     make_program(folder / "ozx-open")
     make_program(folder / "ozx-convert")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    monkeypatch.setattr(launching, "find_program", lambda name: (str(folder / name),))
+    monkeypatch.setattr(open_with, "find_program", lambda name: (str(folder / name),))
     monkeypatch.setattr("ozx.desktop.association.macos._LSREGISTER", str(folder / "lsregister"))
     return folder
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 from ozx.atomic.host import this_host
-from ozx.desktop.association import launching
+from ozx.desktop.association import open_with
 from ozx.desktop.association.associate import associate, dissociate
 
 
@@ -21,7 +21,7 @@ def environment(home: Path) -> Iterator[None]:
     with (
         mock.patch.dict(os.environ, kept | {"HOME": str(home), "XDG_DATA_DIRS": f"{home}/nothing"}, clear=True),
         mock.patch.object(sys, "platform", "linux"),
-        mock.patch.object(launching, "find_program", lambda name: (f"/usr/bin/{name}",)),
+        mock.patch.object(open_with, "find_program", lambda name: (f"/usr/bin/{name}",)),
         mock.patch.object(shutil, "which", lambda name: f"/usr/bin/{name}"),
         mock.patch.object(subprocess, "run", _run),
     ):

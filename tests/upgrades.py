@@ -9,10 +9,10 @@ import zarr
 from stores import buffer, contents
 from zarr.storage import MemoryStore
 
+from ozx.flow.chunks.stored_chunks import zlib_to_gzip
 from ozx.hierarchy.keys import is_legacy_metadata_key
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
-from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
 
 
 def store_of(values: dict[str, bytes]) -> MemoryStore:

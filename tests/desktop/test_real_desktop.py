@@ -19,7 +19,7 @@ from PIL import Image
 from private_desktop import press, private_screen, private_session, reload, started, wait_for
 
 import ozx as toolkit
-from ozx.desktop.association import launching
+from ozx.desktop.association import open_with
 from ozx.desktop.association.associate import associate, association_status, dissociate
 
 pytestmark = pytest.mark.desktop
@@ -121,7 +121,7 @@ def ozx(request, tmp_path, monkeypatch):
         (folder / name).write_text(OZX)
         (folder / name).chmod(0o755)
     Image.new("RGB", (128, 128), MAGENTA).save(folder / "thumbnail.png")
-    monkeypatch.setattr(launching, "find_program", lambda name: (str(folder / name),))
+    monkeypatch.setattr(open_with, "find_program", lambda name: (str(folder / name),))
     return folder
 
 
@@ -303,7 +303,7 @@ def stack(session):
 @pytest.fixture
 def converter(tmp_path, monkeypatch):
     """The real converter, as it is without its script, on a desktop whose screen stays empty."""
-    monkeypatch.setattr(launching, "find_program", lambda _: None)
+    monkeypatch.setattr(open_with, "find_program", lambda _: None)
     monkeypatch.delenv("BROWSER", raising=False)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     return tmp_path
@@ -332,7 +332,7 @@ def test_a_cancel_in_the_window_leaves_nothing(session, converter, stack, progra
     monkeypatch.setenv("PATH", f"{converter / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("DISPLAY", ":9")  # only the stand-in of zenity would need it
     before = sorted(stack.parent.iterdir())
-    command = [*launching.find_converter(), str(stack)]
+    command = [*open_with.find_converter(), str(stack)]
     assert subprocess.run(command, timeout=60, check=False).returncode == 130
     assert (converter / "bin/zenity.log").read_text() == f"# {stack.name}\n"
     assert sorted(stack.parent.iterdir()) == before

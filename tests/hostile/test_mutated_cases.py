@@ -1,4 +1,4 @@
-"""Mutated archives and documents: findings, and nothing else. docs/conformance.md has the figures of longer runs."""
+"""Mutated archives and documents: findings, and nothing else. docs/reliability.md has the figures of longer runs."""
 
 import pytest
 from mutated_cases import run_archives, run_documents

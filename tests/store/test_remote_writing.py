@@ -13,7 +13,7 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from children import run_in_child
 
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
-from ozx.store import remote_writing
+from ozx.store import writing
 from ozx.store.ozx_store import OzxStore
 
 
@@ -77,7 +77,7 @@ def waiting(tmp_path, monkeypatch):
         if found.error is not None:
             raise found.error
 
-    monkeypatch.setattr(remote_writing, "upload_file", upload)
+    monkeypatch.setattr(writing, "upload_file", upload)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found.store = OzxStore("s3://bucket/a.ozx", "w")
     zarr.create_group(found.store, attributes={"ome": {"version": "0.5"}})

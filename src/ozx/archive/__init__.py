@@ -12,13 +12,11 @@
     Entry names: decoding, a compact table of a million names, an index by hash.
 ``directory``, ``columns``
     Finding and checking of the end records and the central directory, archives within archives too; the directory as
-    arrays.
+    arrays, and entries that are no plain files.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
     Reading of one entry's value, of adjacent values with one read, and of many short spans with few reads.
-``file_kinds``
-    Entries that are no plain files.
 ``other_formats``
     Detection of other file formats by first bytes and names, with hints on conversion to .ozx.
 ``reader``, ``writer``, ``splicing``

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from ozx.archive.byte_source import FileSource
-from ozx.archive.remote.opening import open_remote
 from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
@@ -240,10 +239,11 @@ def _edit_object(
     drop_attributes: bool,
 ) -> EditResult:
     """Edit the object behind a URL."""
+    from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (asyncio)
     from ozx.flow.sinks.edited_object import check_can_copy, plan_replacement  # noqa: PLC0415 (numpy)
 
     check_can_copy(location.path)
-    with closing(open_remote(location.path)) as source:
+    with closing(RemoteSource(location.path)) as source:
         try:
             plan, notes = plan_edit(ArchiveView(source), edits, location.node)
         except (FormatError, UnsupportedError, UsageError) as error:

@@ -26,8 +26,8 @@ from ozx.images.writing.array_image import (
     given_channels,
     image_title,
     own_axes,
+    read_coordinates,
 )
-from ozx.images.writing.coordinates import read_coordinates
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.label_image import check_is_integer, check_label_name
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice

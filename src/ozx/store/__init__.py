@@ -2,12 +2,12 @@
 
 ``ozx_store``
     `OzxStore`, a zarr Store, with writes to parts of a value.
-``reading``, ``writing``, ``remote_writing``
+``reading``, ``writing``
     The kinds of sessions: for a finished archive, for one being written, and for one uploaded at its end.
 ``partial_file``, ``growing_file``, ``finishing``
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
-``changed_archive``, ``label_groups``
-    An archive written anew with other metadata and more entries; label images added and removed.
+``label_groups``
+    Label images added and removed; an archive written anew for them.
 ``sorted_keys``, ``after_fork``
     The keys below a prefix; locks in a forked child.
 ``normalised``, ``read_only_stores``, ``current_objects``

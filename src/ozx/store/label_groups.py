@@ -1,6 +1,6 @@
 """Add label images to an image in an archive or a directory, and remove them; the image itself is not read.
 
-An archive is written anew, see `ozx.store.changed_archive`. In a directory, a label image appears when it is complete;
+An archive is written anew, see `ozx.store.label_groups`. In a directory, a label image appears when it is complete;
 then the list of label images names it.
 """
 
@@ -10,27 +10,35 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.locks import has_locks, lock_file, unlock_file
 from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.new_file import replacing_file
 from ozx.atomic.temporary import create_directory
 from ozx.atomic.windows import joined, rename
 from ozx.errors import ResourceError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.sinks.archive import write_entries as write_to_archive
 from ozx.flow.sinks.directory import check_keys, folders_of, make_folders, write_entries
 from ozx.flow.sinks.output import Output
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Place
+from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.changes import JsonStyles
 from ozx.hierarchy.json.reading import Document, as_list, copy_json, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, is_metadata_key, paths_above
+from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_metadata_key, paths_above
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, without_copies
 from ozx.progress import NO_PROGRESS
-from ozx.store.changed_archive import ChangedArchive
+from ozx.store.finishing import in_archive_order, iter_runs, move_run, padding_before, run_length
+from ozx.store.growing_file import document_room
 
 #: A change of the names in a list of label images.
 _Change = Callable[[list[str]], list[str]]
@@ -210,3 +218,51 @@ def _remove_folder(path: str) -> None:
 
 def _renamed(entry: Entry, key: str) -> Entry:
     return Entry(key, entry.parts)
+
+
+class ChangedArchive:
+    """An archive to write anew: the metadata to write, by key, and the other entries to keep from it, as indices."""
+
+    def __init__(self, source: FileSource) -> None:
+        self._source, self._reader = source, ArchiveReader(source)
+        self.documents: dict[str, bytes] = {}
+        self._kept: dict[str, int] = {}
+        for index, key in enumerate(self._reader.columns.names()):
+            if is_any_metadata_key(key):
+                self.documents[key] = self._reader.read(index).rstrip(b" ")  # without white space that filled room
+            else:
+                self._kept[key] = index
+
+    def drop_below(self, prefix: str) -> None:
+        """Leave out all entries whose keys begin with `prefix`."""
+        self.documents = {key: value for key, value in self.documents.items() if not key.startswith(prefix)}
+        self._kept = {key: index for key, index in self._kept.items() if not key.startswith(prefix)}
+
+    def has_below(self, prefix: str) -> bool:
+        """Return whether the key of an entry begins with `prefix`."""
+        return any(key.startswith(prefix) for entries in (self.documents, self._kept) for key in entries)
+
+    def write(self, entries: Iterable[Entry], *, sync: bool) -> list[str]:
+        """Replace the archive by the changed one, with `entries` added; return what was removed beside it."""
+        target = os.path.realpath(self._source.name)  # a link stays a link
+        check_old = self._source.check_before_replacing
+        with replacing_file(target, force=True, sync=sync, check_old=check_old) as new:
+            writer = ArchiveWriter(new.descriptor)
+            runs = sorted(iter_runs(self._reader, self._kept.values()), key=run_length, reverse=True)
+            documents = in_archive_order(self.documents)
+            head = sum(document_room(*document) for document in documents)
+            white = padding_before(runs[0], head) if runs else 0
+            for number, (key, document) in enumerate(documents, 1):
+                writer.add(key, document + b" " * (white if number == len(documents) else 0))
+            for run in runs:
+                move_run(run, self._reader, writer)
+            self._source.check_unchanged()
+            write_to_archive(writer, entries, NO_PROGRESS)
+            writer.finish(self._comment())
+        return new.swept
+
+    def _comment(self) -> bytes:
+        root = self.documents.get(ROOT_METADATA)
+        version = None if root is None else version_of(parse_document(root, ROOT_METADATA))
+        old = self._reader.end.comment
+        return old if version is None else make_comment(version, json_first=True, old=old)

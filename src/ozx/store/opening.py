@@ -41,8 +41,8 @@ def open_store(
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
 
-    if not live and not place.is_remote:
-        os.stat(place.path)  # raises the system's error; zarr would take it for a missing key
+    if not live:
+        place.modified()  # raises the system's error; zarr would take it for a missing key
     if not live and place.is_directory_url():
         from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
         from ozx.store.current_objects import CurrentObjects  # noqa: PLC0415

@@ -24,9 +24,8 @@ from ozx.flow.sources.location import Place
 from ozx.hierarchy.keys import METADATA
 from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession
-from ozx.store.remote_writing import RemoteWriteSession
 from ozx.store.sorted_keys import SortedKeys
-from ozx.store.writing import WriteOptions, WriteSession
+from ozx.store.writing import RemoteWriteSession, WriteOptions, WriteSession
 
 # Write parts of values, an operation of Zarr core's store interface that zarr-python's Store lacks.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.opening import open_remote
+from ozx.archive.remote.source import RemoteSource
 from ozx.archive.remote.urls import check_object_url, split_key_url, split_url
 from ozx.errors import UsageError
 
@@ -11,7 +11,7 @@ from ozx.errors import UsageError
 @pytest.mark.parametrize("key", ["a//b.ozx", "/b.ozx", "a/../b.ozx", "./b.ozx", "a/%2E%2e/b.ozx", "a//"])
 def test_a_key_that_obstore_cannot_name_is_refused(key):
     for scheme in ("s3", "gs", "az"):
-        for check in (split_key_url, check_object_url, open_remote, RemoteFolder):
+        for check in (split_key_url, check_object_url, RemoteSource, RemoteFolder):
             with pytest.raises(UsageError, match="expected a name without empty parts"):
                 check(f"{scheme}://bucket/{key}")
         assert split_url(f"{scheme}://bucket/{key}").netloc == "bucket"  # as in the record of an earlier upload

@@ -236,7 +236,7 @@ def test_a_program_that_has_moved_is_told_and_put_right(home, programs, program,
     assert not status.opens_with.exists
     assert status.notes == ("the program of ozx-toolkit.desktop no longer exists: run ozx associate again",)
     new = program(programs / "new" / "ozx-open")
-    monkeypatch.setattr("ozx.desktop.association.launching.find_program", lambda name: (str(new),))
+    monkeypatch.setattr("ozx.desktop.association.open_with.find_program", lambda name: (str(new),))
     assert associate().notes == ()
     assert association_status().opens_with.command == f"{new} %f"
 

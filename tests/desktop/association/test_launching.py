@@ -5,7 +5,7 @@ import sysconfig
 
 import pytest
 
-from ozx.desktop.association.launching import find_background_viewer, find_ozx, find_program, parse_viewer
+from ozx.desktop.association.open_with import find_background_viewer, find_ozx, find_program, parse_viewer
 from ozx.errors import UsageError
 
 pytestmark = pytest.mark.posix("programs here are shell scripts")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from upgrades import bits, read_tensorstore, read_zarr, upgrade_values, write_v2
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout, upgrade_array, upgrade_fill_value
+from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout, upgrade_array, upgrade_compression, upgrade_fill_value
 from ozx.hierarchy.zarr_v2.documents import upgrade_data_type
 
 CORE_TYPES = ["|b1", "|i1", "|u1", *(f"{order}{kind}" for order in "<>" for kind in (
@@ -334,3 +334,42 @@ def test_no_raw_bytes_of_one_item(value):
 def test_layouts_of_malformed_documents(wrong):
     with pytest.raises(FormatError, match=r"^the root: expected"):
         parse_v2_layout({"shape": [9, 9], "chunks": [4, 4], "dtype": "<u2"} | wrong, "")
+
+
+def configured(compressor, item_size=2):
+    (codec,) = upgrade_compression(compressor, None, item_size).codecs
+    return codec["configuration"]
+
+
+def test_defaults_are_those_of_numcodecs():
+    assert configured({"id": "zstd"}) == {"level": 0, "checksum": False}
+    assert configured({"id": "gzip"}) == {"level": 1}
+    assert configured({"id": "zlib"}) == {"level": 1}
+    assert configured({"id": "blosc"}) == {
+        "typesize": 2, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("compressor", "key", "wanted"),
+    [
+        ({"id": "zlib", "level": -1}, "level", 6),
+        ({"id": "gzip", "level": 12}, "level", 9),
+        ({"id": "zstd", "level": 99}, "level", 22),
+        ({"id": "blosc", "clevel": 10}, "clevel", 9),
+    ],
+)
+def test_settings_beyond_their_limits(compressor, key, wanted):
+    assert configured(compressor)[key] == wanted
+
+
+def test_keeping_needs_a_configuration_that_is_known():
+    found = upgrade_compression({"id": "imagecodecs_jpeg2k"}, [], 2, keep_numcodecs=True)
+    assert found.treatment == "transcode"
+    assert "imagecodecs_jpeg2k" in found.notes[0]
+    kept = upgrade_compression({"id": "lz4", "acceleration": 2}, [{"id": "shuffle", "elementsize": 2}], 2,
+                               keep_numcodecs=True)  # fmt: skip
+    assert kept.codecs == (
+        {"name": "numcodecs.shuffle", "configuration": {"elementsize": 2}},
+        {"name": "numcodecs.lz4", "configuration": {"acceleration": 2}},
+    )

@@ -35,7 +35,7 @@ def test_every_rule_is_used_outside_the_table():
 
 
 # Their `UnsupportedError` are about what ozx is asked to write or cannot decode: nothing is wrong with the file.
-LIMITS = {"block_transcoding", "chunk_decoding", "transcode", "reshard"}
+LIMITS = {"block_transcoding", "transcode", "reshard"}
 
 
 def test_every_error_about_a_file_that_archive_and_flow_make_names_its_rule():

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from ozx.archive.audit.gaps import Layout, find_layout, find_unlisted
 from ozx.archive.audit.local_headers import LocalHeaders, read_local_headers
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.columns import Columns, read_columns
+from ozx.archive.columns import Columns, FileKinds, find_kinds, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
 from ozx.archive.extra_fields import ExtraCensus, count_central_extras, iter_other_paths
-from ozx.archive.file_kinds import FileKinds, find_kinds
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.table import NameIndex
 from ozx.archive.reader import BOMB_TOTAL, READABLE_METHODS, ArchiveReader, find_bombs, find_out_of_bounds

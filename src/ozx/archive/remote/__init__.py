@@ -4,8 +4,6 @@
     The URLs that ozx opens; options and credentials for them.
 ``folder``
     `RemoteFolder`: listing, search and reading of the objects below a URL.
-``opening``
-    Opening of a URL as a source, without imports that only requests need.
 ``source``
     `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one. Many values with few
     requests.

@@ -6,6 +6,6 @@
     The plan for each desktop.
 ``steps``
     A plan, and the list of what is ours, as data; carrying them out.
-``key_file``, ``registry``, ``launching``, ``open_with``
-    Desktop entries, the Windows registry, the command that a double-click runs.
+``registry``, ``open_with``
+    The Windows registry; the program that a double-click runs, and its command line.
 """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ozx.desktop.association import linux, macos, windows
-from ozx.desktop.association.launching import find_background_viewer, find_converter, find_ozx, parse_viewer
+from ozx.desktop.association.open_with import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Action, DesktopChanges, Own, Step

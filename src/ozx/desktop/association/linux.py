@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ozx.desktop import icons
-from ozx.desktop.association import key_file
-from ozx.desktop.association.launching import needs_no_quotes, quoted
+from ozx.desktop.association.open_with import needs_no_quotes, quoted
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Own, RunProgram, Step, WriteFile
 
@@ -259,7 +259,7 @@ def read_status(places: Places) -> Status:
     """Return the program that currently opens .ozx files."""
     is_associated = os.path.exists(_entry_path(places))
     media_type, opener = find_type(places), find_opener(places)
-    fault = key_file.find_fault(_read(_mimeapps(places)))
+    fault = find_fault(_read(_mimeapps(places)))
     if fault is None:
         found = opener_notes(opener, associated=is_associated)
     else:
@@ -351,8 +351,8 @@ def _opener(identifier: str, path: str | None) -> Opener | None:
     if path is None or not os.path.isfile(path):
         return None
     text = _read(path)
-    command = key_file.find_value(text, "Desktop Entry", "Exec")
-    program = key_file.find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
+    command = find_value(text, "Desktop Entry", "Exec")
+    program = find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
     exists = bool(program) and shutil.which(program) is not None
     return Opener(identifier, command, exists=exists, is_ours=identifier in (DESKTOP_ENTRY, _CONVERT_ENTRY))
 
@@ -363,12 +363,10 @@ def _iter_candidates(places: Places, media_type: str) -> Iterator[str]:
     for folder in (places.config_home, *places.config_dirs, *applications):
         for prefix in (*(f"{desktop}-" for desktop in places.desktops), ""):
             text = _read(posixpath.join(folder, f"{prefix}mimeapps.list"))
-            if key_file.find_fault(text) is None:
-                yield from _items(key_file.find_value(text, _DEFAULTS, media_type))
+            if find_fault(text) is None:
+                yield from _items(find_value(text, _DEFAULTS, media_type))
     for folder in applications:
-        yield from _items(
-            key_file.find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", media_type)
-        )
+        yield from _items(find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", media_type))
 
 
 def _find_entry(identifier: str, places: Places) -> str | None:
@@ -396,3 +394,48 @@ def _read(path: str) -> str:
             return file.read()
     except OSError:  # the desktop cannot read it either
         return ""
+
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
+# GLib allows no brackets or control characters in a section's name, and in a key only a locale's brackets.
+_VALID_HEADER = re.compile(r"\s*\[[^\[\]\x00-\x1f\x7f]+\]\s*")
+_VALID_ENTRY = re.compile(r"\s*[^=\[\]#\s][^=\[\]]*(\[[^=\[\]]*\])?\s*=.*", re.DOTALL)
+_ENTRY = re.compile(r"\s*(?P<key>[^=#\s][^=\r\n]*?)\s*=[ \t]*(?P<value>[^\r\n]*?)\s*")
+
+
+def find_fault(text: str) -> int | None:
+    r"""Return the number of the first line that makes GLib reject the whole file, or None.
+
+    Examples
+    --------
+    >>> find_fault("# mine\n[A]\nx=1\n"), find_fault("[A]\nx=1\nwhat?\n")
+    (None, 3)
+    """
+    section = None
+    for number, line in enumerate(_LINE.findall(text), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if _VALID_HEADER.fullmatch(line):
+            section = line
+        elif section is None or not _VALID_ENTRY.fullmatch(line):
+            return number
+    return None
+
+
+def find_value(text: str, section: str, key: str) -> str | None:
+    r"""Return the last value of `key`, or None.
+
+    Examples
+    --------
+    >>> find_value("x=1\n[A]\nx=2\nx = 3;\n#[B]\n", "A", "x"), find_value("x=1\n[A]\n", "A", "x")
+    ('3;', None)
+    """
+    found = None
+    inside = None
+    for line in _LINE.findall(text):
+        if header := _HEADER.fullmatch(line):
+            inside = header["section"] or inside
+        elif inside == section and (entry := _ENTRY.fullmatch(line)) and entry["key"] == key:
+            found = entry["value"]
+    return found

@@ -6,8 +6,4 @@
     The same encoded chunks in other shards; the same chunks with checksums added or removed.
 ``transcode``, ``block_transcoding``, ``spool``
     The same pixels in other chunks or by another codec: only these modules decode pixels in order to write them.
-``chunk_decoding``
-    A test whether chunks can be decoded, and the inner chunks of a stored value.
-``subset``
-    The chunks in a box.
 """

@@ -65,7 +65,7 @@ def iter_transcoded(
     from the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
 
     `edges`: `ozx.hierarchy.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
-    is then regular, see `ozx.hierarchy.zarr.rectilinear.regular_document`.
+    is then regular, see `ozx.hierarchy.zarr.layout.regular_document`.
     """
     from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 

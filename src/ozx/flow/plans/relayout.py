@@ -34,9 +34,8 @@ from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
 from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
 from ozx.hierarchy.zarr.extensions import check_understood, is_registered
-from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout
+from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_edges, parse_layout, regular_document
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
-from ozx.hierarchy.zarr.rectilinear import parse_edges, regular_document
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 from ozx.threads import Workers
 

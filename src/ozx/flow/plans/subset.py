@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
+from ozx.flow.chunks.reshard import iter_laid_out
 from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
-from ozx.flow.chunks.subset import iter_cropped
 from ozx.flow.entry import Entry, Part
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import iter_grouped, note_outside
@@ -35,8 +39,10 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset, plan_subset
+from ozx.hierarchy.subset.levels import Box
 from ozx.hierarchy.subset.region import Selection
 from ozx.hierarchy.zarr.extensions import check_understood
+from ozx.hierarchy.zarr.layout import ArrayLayout
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 from ozx.threads import Workers
 
@@ -299,3 +305,59 @@ class Subtree:
     def entry(self, key: str) -> Entry:
         """Return the value of a relative key as an entry."""
         return Entry(key, self._source.entry(self._prefix + key).parts)
+
+
+def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[Entry]:
+    """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`."""
+    first = [at // chunk for at, chunk in zip(box.start, new.chunks, strict=True)]
+    picked = None
+    if box.picked is not None:
+        picked = box.picked.dimension, box.picked.chunks(new.chunks[box.picked.dimension])
+    # Listing the chunks of a shard reads its index: take only shards that reach into the box.
+    per_stored = stored.layout.chunks_per_stored
+    outer = [at // per for at, per in zip(first, per_stored, strict=True)]
+    behind = [-(-(at + count) // per) for at, count, per in zip(first, new.grid, per_stored, strict=True)]
+    places = np.stack(np.unravel_index(stored.numbers, stored.layout.stored_grid), axis=-1)
+    inside = (places >= outer) & (places < behind)
+    if picked is not None:
+        dimension, chunks = picked
+        inside[:, dimension] = np.isin(places[:, dimension], np.array(chunks, np.int64) // per_stored[dimension])
+    within = replace(stored, numbers=stored.numbers[inside.all(axis=1)])
+    return iter_laid_out(CroppedChunks(within, first, new.grid, picked), new, stored.path)
+
+
+class CroppedChunks(InnerChunks):
+    """The chunks in a box of an array, indexed by chunk number (the position in the box's grid in C order)."""
+
+    def __init__(
+        self,
+        stored: SourceChunks,
+        first: list[int],
+        grid: tuple[int, ...],
+        picked: tuple[int, tuple[int, ...]] | None = None,
+    ) -> None:
+        super().__init__(stored, stored.layout)
+        self._whole = stored.layout.grid
+        self._first = np.array(first, np.int64)
+        self._picked = None if picked is None else (picked[0], np.array(picked[1], np.int64))
+        self.grid = grid
+
+    def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
+        """Return the stored chunks with these numbers; see `InnerChunks.find`."""
+        columns = np.unravel_index(numbers, self.grid)
+        moved = [column + at for column, at in zip(columns, self._first, strict=True)]
+        if self._picked is not None:
+            dimension, chunks = self._picked
+            moved[dimension] = chunks[columns[dimension]]
+        return super().find(np.ravel_multi_index(moved, self._whole).astype(np.int64), is_joined=is_joined)
+
+    def iter_places(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the coordinates of stored chunks in the box, as arrays with one row per chunk."""
+        for places in super().iter_places():
+            moved = places - self._first
+            if self._picked is not None:
+                dimension, chunks = self._picked
+                is_picked = np.isin(places[:, dimension], chunks)
+                moved = moved[is_picked]
+                moved[:, dimension] = np.searchsorted(chunks, places[is_picked, dimension])
+            yield moved[((moved >= 0) & (moved < np.array(self.grid))).all(axis=1)]

@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.columns import Columns
-from ozx.archive.file_kinds import find_kinds
+from ozx.archive.columns import Columns, find_kinds
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import FLAG_UTF8

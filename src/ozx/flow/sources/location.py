@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.urls import split_url, upload_hint
 from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
@@ -182,7 +181,11 @@ class Place:
 
         `options`: settings of the object store, for a URL.
         """
-        return open_remote(self.path, options) if self.is_remote else FileSource(self.path)
+        if not self.is_remote:
+            return FileSource(self.path)
+        from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (loads asyncio, which most runs do not need)
+
+        return RemoteSource(self.path, options)
 
     def exists(self) -> bool:
         """Return whether a file or object exists here; of an object, one request asks for its length."""

@@ -64,7 +64,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class AxisChanges:
     """Changes by axis that an image shares with its label images: factors of pixel sizes, units, and shifts."""
 
     factors: Mapping[str, Fraction]
@@ -83,7 +83,7 @@ class Edited:
     document: dict[str, Any]
     differences: tuple[Difference, ...]
     # What label images need too.
-    placed: Placed = field(default_factory=lambda: Placed({}, {}, {}))
+    placed: AxisChanges = field(default_factory=lambda: AxisChanges({}, {}, {}))
     # Remarks, as phrases.
     notes: tuple[str, ...] = ()
 
@@ -322,11 +322,11 @@ def edit_image(
     raw["multiscales"] = _with_systems(raw["multiscales"], originals)
     if (any(factors) or any(shifts)) and any("coordinateSystems" in item and _common(item) for item in originals):
         notes.append("transformations to other coordinate systems are unchanged")
-    placed = Placed(factors[0], edits.units_for(ome.multiscales[0].axes), shifts[0])
+    placed = AxisChanges(factors[0], edits.units_for(ome.multiscales[0].axes), shifts[0])
     return Edited(new, tuple(differences), placed, tuple(notes))
 
 
-def edit_label(document: Document, placed: Placed, node: str, *, version: str | None = None) -> Edited:
+def edit_label(document: Document, placed: AxisChanges, node: str, *, version: str | None = None) -> Edited:
     """Return a label image's ``zarr.json`` with the changes of its image: units, factors of all positions, and shifts.
 
     A label image may have another resolution than its image, and fewer axes: the same changes keep it in place.

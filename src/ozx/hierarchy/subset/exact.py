@@ -16,7 +16,7 @@ from typing import Any
 from ozx.hierarchy.ome.downscaling import COARSEST, METHODS
 from ozx.hierarchy.ome.model import Dataset, Multiscale
 from ozx.hierarchy.ome.transformations import Scaling, exact
-from ozx.hierarchy.subset.levels import AxisGrid, AxisPlace, Box, ComputedLevel, Interval, LevelCrops, grids_of
+from ozx.hierarchy.subset.levels import AxisGrid, AxisPlace, Box, Halvings, Interval, LevelCrops, grids_of
 from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths
 
 # Scales are rounded decimals: a level whose scale differs less from a multiple of 2 has this multiple.
@@ -85,9 +85,8 @@ def _iter_computed(
     channels: Collection[str | None],
     *,
     keep_all: bool,
-) -> Iterator[tuple[Lengths, ComputedLevel]]:
+) -> Iterator[tuple[Lengths, Halvings]]:
     """Yield the levels after a first level of `shape`, with the factors that the levels of the source have."""
-    factors = [1] * len(names)
     for (before, after), (old, new) in zip(pairwise(layouts), pairwise(grids), strict=True):
         shared = [axis for axis in names if axis in old and axis in new and axis not in channels]
         ratios = {axis: new[axis].factor / old[axis].factor for axis in shared}
@@ -103,9 +102,8 @@ def _iter_computed(
             # An axis of one pixel cannot be halved.
             halved = tuple(axis for axis, count in enumerate(times) if count > turn and shape[axis] > 1)
             shape = tuple(-(-length // 2) if axis in halved else length for axis, length in enumerate(shape))
-            factors = [2 * factor if axis in halved else factor for axis, factor in enumerate(factors)]
             halvings.append(halved)
-        yield shape, ComputedLevel(tuple(halvings), tuple(factors))
+        yield shape, tuple(halvings)
 
 
 def choose_method(declared: Any, *, is_label: bool) -> str:

@@ -31,7 +31,7 @@ from ozx.hierarchy.subset.image import (
 from ozx.hierarchy.subset.levels import (
     AxisPlace,
     Box,
-    ComputedLevel,
+    Halvings,
     Interval,
     LevelCrops,
     Picked,
@@ -219,7 +219,7 @@ class ComputedPyramid:
     """Arrays of an image that are computed anew from the pixels of a cropped array."""
 
     array: str  # path of the cropped array
-    levels: tuple[tuple[str, ComputedLevel], ...]  # paths of the computed arrays
+    levels: tuple[tuple[str, Halvings], ...]  # paths of the computed arrays
     method: str
     channel: int | None  # number of the channel axis
 

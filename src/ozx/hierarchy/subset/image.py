@@ -46,7 +46,8 @@ def crop_image_document(
             dataset = item["datasets"][number]
             if levels.computed and turn:
                 first = _place(kept[0], len(axes), where)
-                factors = levels.computed[turn - 1].factors
+                halved = [axis for halvings in levels.computed[:turn] for each in halvings for axis in each]
+                factors = tuple(1 << halved.count(axis) for axis in range(len(axes)))
                 moved = place_computed(first, places[0], places[turn], factors, levels.method)
                 _replace(dataset, moved, has_translation=len(kept[0]["coordinateTransformations"]) > 1)
             elif box is not None:

@@ -249,14 +249,9 @@ class AxisPlace(NamedTuple):
     is_channel: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedLevel:
-    """A level that is computed from the level before."""
-
-    # The numbers of the axes to halve, once after the other: twice for a level of a quarter of the length.
-    halvings: tuple[Lengths, ...]
-    # By how much its pixels are longer than those of the first level, along each axis.
-    factors: Lengths
+#: How a level is computed from the level before: the numbers of the axes to halve, once after the other (twice for a
+#: level of a quarter of the length).
+Halvings = tuple[Lengths, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +271,7 @@ class LevelCrops:
     # The numbers of the kept channels if channels between them are left out; else empty.
     picked: tuple[int, ...] = ()
     # How each level after the first is computed from the level before, and the method; None if each is cropped itself.
-    computed: tuple[ComputedLevel, ...] | None = None
+    computed: tuple[Halvings, ...] | None = None
     method: str = ""
 
 

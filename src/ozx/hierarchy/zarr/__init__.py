@@ -2,7 +2,7 @@
 
 ``array``, ``codecs``
     The members of ``zarr.json`` and the keys of chunks; codecs by name, and the checksum behind each chunk.
-``layout``, ``rectilinear``
+``layout``
     The layout of chunks in stored values, the index of a shard, chunks of different lengths.
 ``extensions``
     What a document declares beyond the core, and whether its chunks may be moved.

@@ -12,23 +12,10 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
-from ozx.images.pictures.planes import Plane, PlanesOfImage, check_plane_price, choose_plane, read_planes
+from ozx.images.pictures.planes import DrawnImage, Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
 from ozx.store.level import Level
-
-
-class DrawnImage(PlanesOfImage, Protocol):
-    """What `draw_image` asks of an image: besides its planes, their colours."""
-
-    @property
-    def channels(self) -> tuple[ShownChannel, ...]:
-        """The display settings of the channels in the metadata."""
-
-    @property
-    def display(self) -> LabelDisplay:
-        """The colours of label values."""
 
 
 def draw_image(view: DrawnImage, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.colors import ShownPlane
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, ShownPlane
 from ozx.hierarchy.ome.model import Axis
 from ozx.store.level import Level
 from ozx.store.reading_price import Price, check_price, price_of
@@ -24,8 +24,8 @@ _MOST = Price(chunks=50_000, decoded=4 << 30, chunk=1 << 30)
 _MOST_CHANNELS = 6
 
 
-class PlanesOfImage(Protocol):
-    """What the choice of planes asks of an image."""
+class DrawnImage(Protocol):
+    """What a picture asks of an image: its planes and their colours."""
 
     @property
     def path(self) -> str:
@@ -46,6 +46,14 @@ class PlanesOfImage(Protocol):
     @property
     def plane(self) -> ShownPlane:
         """The plane to show first."""
+
+    @property
+    def channels(self) -> tuple[ShownChannel, ...]:
+        """The display settings of the channels in the metadata."""
+
+    @property
+    def display(self) -> LabelDisplay:
+        """The colours of label values."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ class Plane:
         return np.dtype(self.level.array.dtype)
 
 
-def choose_plane(view: PlanesOfImage, size: int, share: int = 1) -> Plane:
+def choose_plane(view: DrawnImage, size: int, share: int = 1) -> Plane:
     """Return the plane for a picture of up to `size` pixels per side, from the smallest level that is large enough.
 
     If this level costs too much to read, the plane is from the next coarser affordable level, else from the next finer
@@ -101,7 +109,7 @@ def choose_plane(view: PlanesOfImage, size: int, share: int = 1) -> Plane:
     raise refusal
 
 
-def _plane(view: PlanesOfImage, level: int, axes: tuple[int, int], size: int) -> Plane:
+def _plane(view: DrawnImage, level: int, axes: tuple[int, int], size: int) -> Plane:
     y, x = axes
     found, full = view.levels[level], view.levels[0].array.shape
     shape = found.array.shape
@@ -173,7 +181,7 @@ def read_planes(plane: Plane, channels: Sequence[int], level: Level | None = Non
     return planes
 
 
-def plane_axes(view: PlanesOfImage) -> tuple[int, int]:
+def plane_axes(view: DrawnImage) -> tuple[int, int]:
     """Return the dimension numbers of the axes y and x.
 
     They are found by name, else they are the last two dimensions except the channel dimension.

@@ -1,6 +1,6 @@
 """Writing of new images and their pyramids into an archive, in one pass over the pixels.
 
-``new_image``, ``array_image``, ``coordinates``
+``new_image``, ``array_image``
     The description of new images with their levels and channels, alone, as a series or a plate; arrays as images.
 ``label_image``
     Masks as label images with the axes and levels of an image.

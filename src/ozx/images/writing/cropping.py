@@ -136,12 +136,12 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
     works, shards = [_work(pyramid.array, first, (), is_stored=not first.is_movable)], {}
     if not first.is_movable:
         shards[0] = OpenShards(first.new, pyramid.array)
-    for path, computed in pyramid.levels:
-        for halved in computed.halvings[:-1]:
+    for path, halvings in pyramid.levels:
+        for halved in halvings[:-1]:
             shape = halved_shape(works[-1].shape, halved)
             works.append(LevelWork(shape, (1,) * len(shape), (1,) * len(shape), halved, None))
         shards[len(works)] = OpenShards(subset.arrays[path].new, path)
-        works.append(_work(path, subset.arrays[path], (computed.halvings or ((),))[-1], is_stored=True))
+        works.append(_work(path, subset.arrays[path], (halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
     source = ArraySource(pixels, axes)
     return MadeLevels(Pyramid(source, works, parse_method(pyramid.method), channel=pyramid.channel), shards)

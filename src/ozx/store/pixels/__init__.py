@@ -8,10 +8,8 @@
     The bytes to read for some pixels: spans of the file, joined into blocks, which threads read and decode.
 ``remote_plan``
     The same for an archive behind a URL, in few round trips.
-``result_memory``
-    Memory for the pixels of a result.
 ``update``, ``encoding``
     A request that writes, and the new values of its chunks and shards.
-``shard_indexes``, ``selections``
-    The kept indexes of shards, and the inner chunks that a selection touches.
+``selections``
+    The inner chunks that a selection touches.
 """

@@ -5,7 +5,10 @@ Writing uses the caller's thread and those of the pool.
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +25,6 @@ from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
 from ozx.store.pixels.remote_plan import plan_for
-from ozx.store.pixels.result_memory import empty_pixels
 from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
 from ozx.store.pixels.update import PixelChange, PixelUpdate
 from ozx.store.reading import ArchiveSession
@@ -240,3 +242,24 @@ def _has_regular_chunks(metadata: Any) -> bool:
     """Return whether all chunks of an array have one shape, which is not empty."""
     grid: Any = getattr(metadata, "chunk_grid", None)  # Zarr v2 has none
     return type(grid).__name__.startswith("RegularChunkGrid") and all(grid.chunk_shape)
+
+
+# The length of a huge page of Linux on most processors; elsewhere the advice has less effect, but no harm.
+_HUGE_PAGE = 2 << 20
+
+
+def empty_pixels(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array without values, as `numpy.empty` does.
+
+    Fresh memory of 2 MiB has 512 pages of the usual size, and to get these takes longer than to read their bytes from
+    the system's cache. numpy asks for huge pages, too, but only from 4 MiB on, and its memory begins between two pages.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size < _HUGE_PAGE or dtype.hasobject or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.empty(shape, dtype)
+    memory = mmap.mmap(-1, size + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    octets = np.frombuffer(memory, np.uint8)
+    start = -octets.ctypes.data % _HUGE_PAGE
+    with suppress(OSError):  # a system without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE, start, size // _HUGE_PAGE * _HUGE_PAGE)
+    return octets[start : start + size].view(dtype).reshape(shape)

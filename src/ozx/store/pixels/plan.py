@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
+from math import prod
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import FileSource
+from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
@@ -17,9 +19,9 @@ from ozx.archive.records import STORED
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.codecs.joined_chunks import JoinedChunk, Take, decoding
 from ozx.errors import FormatError
+from ozx.hierarchy.zarr.layout import parse_index
 from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
 from ozx.store.pixels.selections import Overlap, iter_overlaps
-from ozx.store.pixels.shard_indexes import ShardIndexes, indexes_of
 from ozx.store.reading import ArchiveSession
 from ozx.threads import default_jobs
 
@@ -246,3 +248,64 @@ class ReadPlan:
         except FormatError:
             self.session.source.check_unchanged()
             raise
+
+
+_MOST_KEPT = 32 << 20
+
+
+class KeptIndex(NamedTuple):
+    """The positions of the inner chunks of a shard, as plain integers by grid coordinates; a length of 0 if missing."""
+
+    offsets: memoryview
+    lengths: memoryview
+    stored: int  # the number of inner chunks that are stored
+
+
+class ShardIndexes:
+    """A cache of the shard indexes of one archive, for any thread; a full cache starts again."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self.source = source
+        self._indexes: dict[tuple[int, int, ShardCodec], KeptIndex] = {}
+        self._bytes = 0
+
+    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> KeptIndex:
+        """Return the index of the shard at offset `start` of the file."""
+        index = self.kept(start, length, codec)
+        if index is not None:
+            return index
+        place = index_span(length, codec)
+        data = read_exactly(self.source, start + place.start, len(place), "the index of a shard")
+        return self.add(start, length, codec, where, data)
+
+    def kept(self, start: int, length: int, codec: ShardCodec) -> KeptIndex | None:
+        """Return the index of the shard at offset `start` if it is in the cache; else None."""
+        return self._indexes.get((start, length, codec))
+
+    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> KeptIndex:
+        """Parse the bytes of a shard index and add it to the cache; raise errors as `find` does."""
+        offsets, lengths = parse_index(data, codec.grid, length, where, codec.index)
+        index = KeptIndex(offsets.data, lengths.data, int(np.count_nonzero(lengths)))
+        self._bytes += 2 * offsets.nbytes
+        if self._bytes > _MOST_KEPT:
+            self._indexes, self._bytes = {}, 2 * offsets.nbytes
+        self._indexes[start, length, codec] = index
+        return index
+
+
+def index_span(length: int, codec: ShardCodec) -> range:
+    """Return the byte range of the index in a shard of this length."""
+    count = prod(codec.grid)
+    offset = max(0, codec.index.offset(count, length))
+    return range(offset, offset + min(codec.index.size(count), length))
+
+
+_INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()
+
+
+def indexes_of(session: ArchiveSession) -> ShardIndexes:
+    """Return the index cache of the archive that a session reads."""
+    indexes, source = _INDEXES.get(session), session.source
+    if indexes is None or indexes.source is not source:
+        indexes = _INDEXES[session] = ShardIndexes(source)
+    return indexes

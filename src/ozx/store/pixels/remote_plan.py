@@ -22,9 +22,8 @@ from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.codecs.joined_chunks import Take
 from ozx.errors import FormatError
 from ozx.store.pixels.blocks import POOL, Block, Span, do_together, join_spans, take_spans
-from ozx.store.pixels.plan import NotPlannedError, ReadPlan
+from ozx.store.pixels.plan import NotPlannedError, ReadPlan, index_span
 from ozx.store.pixels.selections import Overlap
-from ozx.store.pixels.shard_indexes import index_span
 from ozx.store.reading import ArchiveSession
 from ozx.threads import default_jobs
 

@@ -6,15 +6,15 @@ import zlib
 import pytest
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr_v2 import zlib_to_gzip as reframing
-from ozx.hierarchy.zarr_v2.zlib_to_gzip import fast_zlib, zlib_to_gzip
+from ozx.flow.chunks import stored_chunks
+from ozx.flow.chunks.stored_chunks import fast_zlib, zlib_to_gzip
 
 DATA = bytes(range(256)) * 1000
 
 
 @pytest.fixture(params=[zlib, fast_zlib], ids=["zlib", "fastest"], autouse=True)
 def decoder(request, monkeypatch):
-    monkeypatch.setattr(reframing, "fast_zlib", request.param)
+    monkeypatch.setattr(stored_chunks, "fast_zlib", request.param)
 
 
 def test_cut_off_anywhere():

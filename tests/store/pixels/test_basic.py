@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from ozx.store.pixels.result_memory import empty_pixels
+from ozx.store.pixels.basic import empty_pixels
 
 
 @pytest.mark.parametrize("shape", [(), (0, 7), (3, 5), (1024, 1024), (1025, 1031), (3, 2048, 2048)])

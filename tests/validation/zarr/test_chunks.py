@@ -5,8 +5,8 @@ import pytest
 from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError
-from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
 from ozx.hierarchy.zarr.layout import build_index, parse_layout
+from ozx.validation.zarr.chunks import ChunkDecoder, iter_inner_chunks
 
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
