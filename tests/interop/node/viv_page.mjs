@@ -1,5 +1,4 @@
 // A page of Viv: the first field of each well of the plate at ?source=URL, one screen pixel for a pixel, channel 0.
-// When all is drawn, its title says so.
 import { Deck, OrthographicView } from "@deck.gl/core";
 import { Matrix4 } from "@math.gl/core";
 import { ImageLayer } from "@vivjs/layers";
@@ -36,7 +35,4 @@ new Deck({
   views: new OrthographicView({ id: "plate", flipY: true }),
   initialViewState: { plate: { target: [200, 200, 0], zoom: 0 } },
   layers,
-  onAfterRender: () => {
-    if (layers.every((layer) => layer.isLoaded)) document.title = "drawn";
-  },
 });
