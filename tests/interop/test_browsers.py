@@ -42,11 +42,9 @@ def make(name: str, folder: Path) -> Path:
     """Write an image, or pack that of the fixtures."""
     path = folder / f"{name.partition('/')[0]}.ozx"
     if name in ("none", "zstd", "gzip", "shards"):
-        layout = (
-            {"shards": {"y": 64, "x": 64}, "codec": "zstd"} if name == "shards" else {"shards": "none", "codec": name}
-        )
-        pixels = np.stack([PLANE, PLANE[::-1]])
-        ozx.write_image(path, pixels, axes="cyx", pixel_size="0.5um", chunks={"y": 32, "x": 32}, **layout)
+        pixels, chunks = np.stack([PLANE, PLANE[::-1]]), {"y": 32, "x": 32}
+        shards, codec = ({"y": 64, "x": 64}, "zstd") if name == "shards" else ("none", name)
+        ozx.write_image(path, pixels, axes="cyx", pixel_size="0.5um", chunks=chunks, shards=shards, codec=codec)
     else:
         ozx.pack(FIXTURES / f"{path.stem}.ome.zarr", path)
     return path
