@@ -151,11 +151,21 @@ part_options = together(
         help="Channels by name or number, as in DAPI,GFP or 0,1; the order of the file stays; may be repeated.",
     ),
 )
+_drop_option = click.option(
+    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
+)
 version_options = together(
     click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version."),
+    _drop_option,
+)
+#: The same for ``repack``, which writes OME-Zarr 0.4, too.
+any_version_options = together(
     click.option(
-        "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
+        "--ome-version",
+        type=click.Choice(["0.4", *VERSIONS]),
+        help="Write this OME-Zarr version; 0.4 is a directory of Zarr v2.",
     ),
+    _drop_option,
 )
 new_layout_options = together(
     click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x."),

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import encoding_options, result_options, version_options
+from ozx.cli.options import any_version_options, encoding_options, result_options
 from ozx.cli.output import format_bytes
 from ozx.operations.repack import RepackResult, repack
 
@@ -33,7 +33,7 @@ _WORDS = {
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
-@version_options
+@any_version_options
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back and compare every value.")
 @click.option(
@@ -65,6 +65,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx repack cells.ozx cells.ome.zarr --shards y=4096,x=4096
       ozx repack old/*.zarr --out-dir new
       ozx repack cells.ozx small.ozx --codec blosc-zstd:9 --shards auto
+      ozx repack cells.ozx old.ome.zarr --ome-version 0.4
     """
     return run_verb(_VERB, arguments, **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from ozx.cli.arguments import expand_argument
@@ -11,8 +13,14 @@ from ozx.cli.output import say
 @click.command("serve")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(), callback=expand_argument)
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; by default a free one.")
+@click.option("--directory", "is_directory", is_flag=True, help="Serve a directory cells.ome.zarr instead of a file.")
+@click.option(
+    "--ome-version", type=click.Choice(["0.4"]), help="Serve a directory of OME-Zarr 0.4 (Zarr v2) instead of a file."
+)
 @click.option("--cors", metavar="ORIGIN", help="Let pages of this origin read the files: https://example.org, or '*'.")
-def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
+def command(
+    *, paths: tuple[str, ...], port: int, is_directory: bool, ome_version: Literal["0.4"] | None, cors: str | None
+) -> None:
     """Serve .ozx files to programs on this computer that read URLs.
 
     Prints one URL per file and serves until an interrupt (Ctrl-C). The URL returns the file, whole or by ranges.
@@ -21,15 +29,21 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     cannot reach the server. Web pages need --cors. A line on standard error gives the same URL in the form that
     neuroglancer takes as a source.
 
+    With --directory, the URL ends in cells.ome.zarr, for programs that read directories only. With --ome-version 0.4,
+    this directory has OME-Zarr 0.4 (.zgroup, .zarray), for programs that read no later version. Chunks, also those in
+    shards, are sent as they lie in the file.
+
     \b
     Examples:
       ozx serve cells.ozx plate.ozx
+      ozx serve cells.ozx --ome-version 0.4 --cors '*'
       ozx serve cells.ozx --port 8000 --cors https://ome.github.io
     """
     from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
 
     try:
-        serve_files(paths, port=port, cors=cors, announce=_announce, warn=say)
+        form = ome_version or ("directory" if is_directory else "file")
+        serve_files(paths, form=form, port=port, cors=cors, announce=_announce, warn=say)
     except KeyboardInterrupt:
         say("closed")
 

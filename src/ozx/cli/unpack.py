@@ -18,6 +18,9 @@ from ozx.operations.unpack import UnpackResult, unpack
 @click.option("--force", is_flag=True, help="Replace OUT (empty or a Zarr hierarchy) once the new one is complete.")
 @click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
 @click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
+@click.option(
+    "--ome-version", type=click.Choice(["0.4"]), help="Write OME-Zarr 0.4 (Zarr v2), without decoding the chunks."
+)
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
@@ -37,6 +40,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx unpack cells.ozx /scratch/cells.ome.zarr
       ozx unpack *.ozx --out-dir unpacked --jobs 2
       ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
+      ozx unpack cells.ozx --ome-version 0.4
     """
     return run_verb(_VERB, arguments, **options)
 

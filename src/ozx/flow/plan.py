@@ -48,7 +48,7 @@ class Plan:
     def version(self) -> str:
         """The OME-Zarr version in the root's metadata; empty if the root has no version."""
         if METADATA not in self.metadata:
-            return ""
+            return "0.4" if ".zgroup" in self.metadata else ""
         try:
             root = parse_document(self.metadata[METADATA], METADATA)
         except FormatError:
@@ -57,7 +57,7 @@ class Plan:
 
     def all_notes(self) -> list[str]:
         """Return each note once, and a warning about metadata of an unknown OME-Zarr version."""
-        known = is_known(self.version or None)
+        known = is_known(self.version or None, is_v3=".zgroup" not in self.metadata)
         warned = () if known else (f"warning: OME-Zarr {self.version} is unknown: its metadata was not checked",)
         return [*dict.fromkeys(self.notes), *warned]
 

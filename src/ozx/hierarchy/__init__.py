@@ -16,8 +16,8 @@
     The nodes of a hierarchy and notes about them, its images, and the paths by which a node refers to another node.
 ``thumbnail``
     The root's attributes that name the picture in a file.
-``upgrade``
-    OME-Zarr 0.4 documents as 0.5.
+``upgrade``, ``downgrade``
+    OME-Zarr 0.4 documents as 0.5, and 0.5 documents as 0.4.
 ``relayout/``, ``subset/``, ``edit/``
     New documents for other chunks, for a part of a hierarchy, and for edited metadata.
 ``partial_hierarchy``

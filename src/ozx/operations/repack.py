@@ -18,6 +18,7 @@ from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.plans.version import VersionChoice, in_version
+from ozx.flow.plans.zarr_v2 import as_04
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
@@ -145,7 +146,8 @@ def repack(
     ome_version, drop_transformations
         OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source, and 0.5 for 0.4. Only
         metadata change. 0.5 cannot express scenes, further coordinate systems and transformations. They are an error,
-        or with `drop_transformations` they are left out with a note.
+        or with `drop_transformations` they are left out with a note. ``"0.4"`` writes a directory of Zarr v2: shards
+        become single chunks, and with `codec` chunks are encoded in a way that Zarr v2 has.
     thumbnail
         Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made, a
         note gives the reason.
@@ -194,8 +196,11 @@ def repack(
     place = Place.output(out, remote=True)
     target = place.path
     check_name(target, "an .ozx file")
-    version = VersionChoice(ome_version, drop_transformations)
-    layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
+    is_04 = ome_version == "0.4"
+    version = VersionChoice("0.5" if is_04 else ome_version, drop_transformations)
+    layout = LayoutChoice.parse(
+        shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums, is_v2=is_04
+    )
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
     output, old = Output(Place(target), force, replace_folder, sync), Place.parse(source)
@@ -207,7 +212,7 @@ def repack(
             hint = "Leave out verify=True, or write an .ozx file."
             raise UsageError("a directory cannot be verified", hint=hint)
     else:
-        output.check_file()
+        _check_file(output, is_04=is_04)
     recorded = record_in_place(old.path, target) if is_directory else None
     own = None if is_directory else _replaced_source(old, output)
     with open_repaired(old) as repaired, working(jobs, executor) as workers:
@@ -217,6 +222,7 @@ def repack(
                 check_nothing_left_out(target, repaired.left_out)
             plan = in_version(plan_relayout(repaired, layout), version)
             plan.notes += check_new_metadata(plan.metadata, path=repaired.name, node=old.node)
+            plan = as_04(plan) if is_04 else plan
             if thumbnail:
                 _add_thumbnail(repaired, plan)
             size = plan.count_bytes() * (2 if verify else 1) if needs_total(progress) else None
@@ -249,6 +255,13 @@ def repack(
             (*plan.all_notes(), *(() if is_directory else name_notes(output.place)), *swept_notes(swept)),
             verify,
         )
+
+
+def _check_file(output: Output, *, is_04: bool) -> None:
+    if is_04:
+        hint = "Give a name that ends in .zarr, or leave out ome_version='0.4': .ozx files are Zarr v3."
+        raise UsageError("expected a directory as output for OME-Zarr 0.4; found a file", path=output.path, hint=hint)
+    output.check_file()
 
 
 def _replaced_source(source: Place, output: Output) -> FileSource | None:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
 from ozx.calls import public_call
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
-from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
+from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_directory, write_entries
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.archive import iter_entries
@@ -27,6 +27,7 @@ from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.threads import working
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ def unpack(
     force: bool = False,
     replace_folder: bool = False,
     allow_bombs: bool = False,
+    ome_version: str | None = None,
     sync: bool = True,
     progress: Progress | None = None,
 ) -> UnpackResult:
@@ -79,6 +81,9 @@ def unpack(
         Whether any existing directory may be replaced, with everything in it.
     allow_bombs
         Unpack the archive even if it looks like a decompression bomb.
+    ome_version
+        ``"0.4"`` writes a Zarr v2 hierarchy for programs that read only OME-Zarr 0.4. Shards become single chunks; no
+        chunk is decoded. By default the files are the values of the archive.
     sync
         Whether to wait until the files are on the disk.
     progress
@@ -95,7 +100,7 @@ def unpack(
         The archive is damaged, contradicts itself, or has names that cannot be files here; `rule` names the broken
         rule.
     UnsupportedError
-        It is split, encrypted, or compressed by an unknown method.
+        It is split, encrypted, or compressed by an unknown method; or OME-Zarr 0.4 cannot express it.
     UsageError
         `path` is a directory on this computer; `out` exists and may not be replaced, or is a URL that ozx only reads;
         or there is no such node.
@@ -119,6 +124,8 @@ def unpack(
     if os.path.isdir(place.path):
         hint = "A directory is unpacked already; ozx pack makes an .ozx file of it."
         raise folder_error(Place(place.path).name, "unpack", hint)
+    if ome_version is not None:
+        return _unpack_as_04(place, output, ome_version, progress)
     if place.is_directory_url():
         return _copy_directory(place, output, progress)
     if place.node:
@@ -162,12 +169,7 @@ def _copy_directory(place: Place, output: Output, progress: Progress) -> UnpackR
     from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
 
-    if output.place.kind() == "a URL":
-        raise UsageError(
-            "expected an output directory on this computer, because the source is a remote directory; found a URL",
-            path=output.place.name,
-            hint="Unpack to a directory on this computer, or copy the directory with a program for object stores.",
-        )
+    _check_local(output, "the source is a remote directory")
     output.check_folder(place)
     objects = find_objects(place.path)
     marks, size = objects.marks, sum(mark.size for mark in objects.marks.values())
@@ -181,6 +183,40 @@ def _copy_directory(place: Place, output: Output, progress: Progress) -> UnpackR
         write_entries(new.path, entries, progress)
     progress.stop()
     return UnpackResult(place.name, output.path, len(marks), size, (*objects.notes, *swept_notes(new.swept)))
+
+
+def _check_local(output: Output, reason: str) -> None:
+    if output.place.kind() == "a URL":
+        raise UsageError(
+            f"expected an output directory on this computer, because {reason}; found a URL",
+            path=output.place.name,
+            hint="Unpack to a directory on this computer, or copy the directory with a program for object stores.",
+        )
+
+
+def _unpack_as_04(place: Place, output: Output, version: str, progress: Progress) -> UnpackResult:
+    """Write a hierarchy as OME-Zarr 0.4 (Zarr v2) to a directory."""
+    from ozx.flow.plans.zarr_v2 import plan_as_04  # noqa: PLC0415 (few files are converted)
+    from ozx.flow.repair.hierarchy import open_repaired  # noqa: PLC0415
+
+    if version != "0.4":
+        raise UsageError(
+            f"expected the OME-Zarr version 0.4; got {version!r}", hint="ozx repack writes the other versions."
+        )
+    _check_local(output, "it gets OME-Zarr 0.4")
+    output.check_folder(place)
+    with open_repaired(place) as source, working() as workers:
+        try:
+            plan = plan_as_04(source)
+            progress = begin_phase(progress, os.path.basename(output.path), plan.count_bytes())
+            with output.folder() as new:
+                files, size = write_directory(plan, new.path, workers, progress)
+                source.check_unchanged()
+        except OzxError as error:
+            raise error.at(source.name) from None
+    progress.stop()
+    notes = (*source.repaired, *plan.all_notes(), *swept_notes(new.swept))
+    return UnpackResult(place.name, output.place.name, files, size, notes)
 
 
 def default_directory(path: str) -> str:

@@ -7,13 +7,14 @@ import zipfile
 
 import pytest
 import zarr
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, HIERARCHIES, tree
 from packed import pack_tree, zip_values
 
 import ozx
+from ozx.archive.byte_source import FileSource
 from ozx.desktop.viewer.file_server import FileServer
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, serving
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 
 IMAGE = FIXTURES / "image.ome.zarr"
 
@@ -223,3 +224,95 @@ def test_a_file_that_is_an_archive_no_longer_is_a_conflict(path, change):
     assert len(told) == 2
     pack_tree(IMAGE, path.with_name("new.ozx")).replace(path)
     assert files.respond(Request("GET", "/cells.ozx")).status == 200
+
+
+# Directories, and OME-Zarr 0.4.
+
+
+def answer(files, path, method="GET", **headers):
+    found = files.respond(Request(method, path, headers=headers))
+    return found.status, b"".join([found.body] if isinstance(found.body, bytes) else found.body)
+
+
+def test_a_directory_has_the_name_of_one(path):
+    files = FileServer([path], form="directory")
+    assert files.locations == ["cells.ome.zarr"]
+    assert answer(files, "/cells.ome.zarr/0/c/0/0/0") == (200, tree(IMAGE)["0/c/0/0/0"])
+    assert answer(files, "/cells.ome.zarr")[0] == answer(files, "/cells.ozx")[0] == 404
+
+
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_04_is_what_unpack_writes(tmp_path, name):
+    packed = pack_tree(FIXTURES / f"{name}.ome.zarr", tmp_path / "a.ozx")
+    ozx.unpack(packed, tmp_path / "new.ome.zarr", ome_version="0.4", sync=False)
+    files, values = FileServer([packed], form="0.4"), tree(tmp_path / "new.ome.zarr")
+    assert {key: answer(files, f"/a.ome.zarr/{key}") for key in values} == {key: (200, values[key]) for key in values}
+    documents = json.loads(answer(files, "/a.ome.zarr/.zmetadata")[1])["metadata"]
+    assert documents == {key: json.loads(values[key]) for key in values if key.rpartition("/")[2].startswith(".z")}
+
+
+@pytest.fixture
+def sharded(tmp_path):
+    ozx.repack(FIXTURES / "sharded.ome.zarr", tmp_path / "a.ozx", shards="auto", chunk_checksums="add", sync=False)
+    return tmp_path / "a.ozx"
+
+
+CHUNK = "/a.ome.zarr/0/0/1/0/1/2"
+
+
+def test_04_of_a_shard_answers_ranges_and_heads_of_its_chunks(sharded):
+    files = FileServer([sharded], form="0.4", cors="*")
+    whole = answer(files, CHUNK)[1]
+    assert answer(files, CHUNK, range="bytes=2-9") == (206, whole[2:10])
+    head = files.respond(Request("HEAD", CHUNK, headers={"origin": "https://viewer.example"}))
+    assert (head.status, head.length, head.headers["Access-Control-Allow-Origin"]) == (200, len(whole), "*")
+
+
+@pytest.mark.parametrize("key", ["zarr.json", "0/zarr.json", "0/c/0/0/0/0/0", "0/2/1/0/0/0", "0/9/0/0/0/0", "0/0", "0"])
+def test_04_lacks_keys_of_v3_missing_chunks_and_chunks_beyond_the_grid(sharded, key):
+    assert answer(FileServer([sharded], form="0.4"), f"/a.ome.zarr/{key}")[0] == 404
+
+
+def test_04_of_a_shard_reads_the_index_and_the_chunk_only(sharded, monkeypatch):
+    files = FileServer([sharded], form="0.4")
+    read = []
+    for name in ("read_at", "read_vectors_at"):
+        real = getattr(FileSource, name)
+        monkeypatch.setattr(FileSource, name, counting(real, read))
+    chunk = len(answer(files, CHUNK)[1])
+    shard_chunks = 512  # more than a shard of this image has
+    assert sum(read) <= chunk + 4 + 16 * shard_chunks + 100 < sharded.stat().st_size
+    del read[:]
+    assert len(answer(files, CHUNK)[1]) + 4 == sum(read)  # its checksum is read with it
+
+
+def counting(real, read):
+    def call(self, *arguments):
+        found = real(self, *arguments)
+        read.append(found if isinstance(found, int) else len(found))
+        return found
+
+    return call
+
+
+def test_04_sends_no_chunk_whose_checksum_differs(sharded):
+    chunk = answer(FileServer([sharded], form="0.4"), CHUNK)[1]
+    data = bytearray(sharded.read_bytes())
+    data[data.index(chunk) + 5] ^= 1
+    sharded.write_bytes(data)
+    status, body = answer(FileServer([sharded], form="0.4"), CHUNK)
+    assert (status, b"the checksum differs" in body) == (422, True)
+
+
+def test_04_refuses_by_name_what_it_cannot_say(tmp_path):
+    values = tree(IMAGE)
+    document = json.loads(values["0/zarr.json"]) | {"data_type": "string", "codecs": ["vlen-utf8"]}
+    path = zip_values(tmp_path / "a.ozx", values | {"0/zarr.json": json.dumps(document).encode()})
+    with pytest.raises(UnsupportedError, match="0: Zarr v2 cannot express the data type 'string'"):
+        FileServer([path], form="0.4")
+
+
+def test_04_of_a_file_that_is_04_is_as_stored(tmp_path):
+    values = tree(FIXTURES / "legacy.ome.zarr")
+    files = FileServer([zip_values(tmp_path / "a.zip", values)], form="0.4")
+    assert {key: answer(files, f"/a.ome.zarr/{key}")[1] for key in values} == values

@@ -7,15 +7,21 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
+from typing import Any, Literal
 from urllib.parse import quote
 
 from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_tag, refusal, serving
 from ozx.desktop.viewer.pages import Presence
-from ozx.errors import OzxError, UsageError
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.flow.entry import BytesPart, Part, read_part
+from ozx.flow.plans.zarr_v2 import PlannedValues, plan_as_04
+from ozx.flow.sources.archive import ArchivedPart, ArchiveSource
 from ozx.flow.sources.browsing import DirectoryView
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
+from ozx.hierarchy.keys import METADATA
+from ozx.operations.unpack import default_directory
 from ozx.store.reading import ArchiveSession
 
 # Serve values by HTTP, as a whole or in ranges.
@@ -61,35 +67,58 @@ def value_type(key: str) -> str:
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
+#: The form in which an archive is served: as a file and its values; as a directory of these values; or as a directory
+#: of OME-Zarr 0.4 (Zarr v2).
+ServedForm = Literal["file", "directory", "0.4"]
+
+
 class ServedArchive:
     """An archive that is served as a file with ranges, and as separate values; `node` is what the user has named."""
 
-    def __init__(self, path: str, node: str = "") -> None:
+    def __init__(self, path: str, node: str = "", form: ServedForm = "file") -> None:
         self.node = node
+        self.form = form
         self.source: ByteSource = FileSource(path)
         self._session = ArchiveSession(self.source)
-        self._session.reader  # noqa: B018 (a file that cannot be read is an error now, not at the first request)
+        # A file that cannot be read, or not be shown in this form, is an error now, not at the first request.
+        self._values = ArchiveSource(self._session.reader, checks_before_spans=False)
+        is_converted = form == "0.4" and METADATA in self._values
+        self._planned = PlannedValues(self._values, plan_as_04(self._values)) if is_converted else None
         self.source.check_unchanged()
         self.etag = f'"{file_tag(path)}"'
 
     def answer_file(self, request: Request) -> Response:
         """Return a response with the file, or with the requested range of it."""
+        if self.form != "file":
+            return refusal(HTTPStatus.NOT_FOUND, "this is a directory")
         return answer_range(request, self.etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
 
     def answer_value(self, key: str, request: Request) -> Response:
         """Return a response with the value of `key`, or the requested range of it; 404 if there is no such key."""
-        index = self._session.find(key)
-        if index is None:
-            return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
-        reader, size = self._session.reader, int(self._session.reader.columns.uncompressed_sizes[index])
+        try:
+            part = self._find(key)
+            if part is None:
+                return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
+            if not hasattr(part, "span") and request.method != "HEAD":
+                part = BytesPart(read_part(part))  # a checksum at its end is compared before anything is sent
+        except FormatError as error:
+            self.source.check_unchanged()
+            return refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        value: Any = part
 
         def iter_value(offset: int, length: int) -> Iterator[bytes]:
-            is_whole = (offset, length) == (0, size)  # then the CRC-32 is checked at the end
-            for block in reader.iter_blocks(index) if is_whole else [reader.read(index, offset, length)]:
+            is_whole = (offset, length) == (0, value.length)  # then the CRC-32 is checked at the end
+            for block in (value if is_whole else value.span(offset, length)).iter_blocks():
                 self.source.check_unchanged()
                 yield block
 
-        return answer_range(request, self.etag, size, iter_value, value_type(key))
+        return answer_range(request, self.etag, value.length, iter_value, value_type(key))
+
+    def _find(self, key: str) -> Part | None:
+        if self._planned is not None:
+            return self._planned.find(key)
+        index = self._session.find(key)
+        return None if index is None else ArchivedPart(self._values, index)
 
     def _iter_file(self, offset: int, length: int) -> Iterator[bytes]:
         for block in iter_exactly(self.source, offset, length, "the file"):
@@ -100,6 +129,8 @@ class ServedArchive:
 class FileServer:
     """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` is a value in it.
 
+    In another `form`, ``/cells.ome.zarr`` is a directory. What OME-Zarr 0.4 cannot express raises `UnsupportedError`.
+
     Web pages of the origin `cors` (``https://example.org``) may read the files. ``*`` allows all pages, None allows no
     page of another origin. A directory, a URL or a missing node raises `UsageError`.
     """
@@ -108,6 +139,7 @@ class FileServer:
         self,
         paths: Sequence[str | os.PathLike[str]],
         *,
+        form: ServedForm = "file",
         cors: str | None = None,
         warn: Callable[[str], object] = str,  # by default, nobody is told
     ) -> None:
@@ -128,8 +160,12 @@ class FileServer:
                     path=location.path,
                     hint="Pack the directory (ozx pack), or serve it with python -m http.server.",
                 )
-            name = _unused(os.path.basename(location.path), self._archives)
-            self._archives[name] = ServedArchive(location.path, location.node)
+            name = os.path.basename(location.path)
+            name = _unused(name if form == "file" else default_directory(name), self._archives)
+            try:
+                self._archives[name] = ServedArchive(location.path, location.node, form)
+            except OzxError as error:
+                raise error.at(location.path) from None
 
     @property
     def locations(self) -> list[str]:
@@ -158,7 +194,7 @@ class FileServer:
         """Return the archive; if its file was edited or replaced, open the new one first."""
         path = archive.source.name
         if archive.etag != f'"{file_tag(path)}"':
-            archive = self._archives[name] = ServedArchive(path, archive.node)
+            archive = self._archives[name] = ServedArchive(path, archive.node, archive.form)
             self._warn(f"{path}: it changed; the new file is served from now on")
         return archive
 
@@ -181,6 +217,7 @@ _PREFLIGHT = {
 def serve_files(
     paths: Sequence[str | os.PathLike[str]],
     *,
+    form: ServedForm = "file",
     port: int = 0,
     cors: str | None = None,
     announce: Callable[[str], None],
@@ -191,7 +228,7 @@ def serve_files(
     With the `port` 0, any free port is used. `announce` gets the URL of each file, in order, and `warn` what happens
     to the files meanwhile.
     """
-    files = FileServer(paths, cors=cors, warn=warn)
+    files = FileServer(paths, form=form, cors=cors, warn=warn)
     with serving(LoopbackServer(files.respond, port)) as server:
         for location in files.locations:
             announce(f"{server.origin}/{location}")

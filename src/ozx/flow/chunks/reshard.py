@@ -38,6 +38,11 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
     `old`, `new`: the layouts of the old document and of its `relayout_document`; both have the same array shape and
     chunks. If only one has a checksum at the end of each chunk, checksums are added, or compared and removed.
     """
+    return iter_laid_out(moved_chunks(stored, old, new, path), new, path)
+
+
+def moved_chunks(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, path: str) -> InnerChunks:
+    """Return the chunks of an array as its new layout needs them; see `iter_resharded`."""
     if (old.shape, old.chunks) != (new.shape, new.chunks):
         raise UsageError(
             f"{path or 'the root'}: expected two layouts with equal array and chunk shapes; the shapes differ"
@@ -45,8 +50,8 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
     _check_shards(old, path)
     is_added = ends_in_checksum(new.codecs)
     if is_added == ends_in_checksum(old.codecs):
-        return iter_laid_out(InnerChunks(stored, old), new, path)
-    return iter_laid_out(ChecksummedChunks(stored, old, path, is_added=is_added), new, path)
+        return InnerChunks(stored, old)
+    return ChecksummedChunks(stored, old, path, is_added=is_added)
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:

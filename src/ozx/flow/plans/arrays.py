@@ -13,8 +13,9 @@ from itertools import filterfalse
 from typing import Literal
 
 from ozx.errors import FormatError
-from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.inner_chunks import InnerChunks
+from ozx.flow.chunks.reshard import iter_laid_out, moved_chunks
+from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, StoredChunks, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import Document
@@ -39,6 +40,11 @@ class ArrayPlan:
     # If transcoded, the old metadata (``.zarray`` in Zarr v2) and the new ``zarr.json``.
     documents: tuple[Document, Document] | None = None
     null_fill: bool = False  # whether it had no fill value, so that missing chunks have undefined values
+
+    def moved_chunks(self, stored: StoredChunks) -> InnerChunks:
+        """Return the chunks, not decoded, in the form in which they are written."""
+        chunks = GzipChunks(stored) if self.treatment == "zlib_to_gzip" else stored
+        return moved_chunks(chunks, self.old, self.new, self.path)
 
 
 def iter_grouped(
@@ -98,8 +104,7 @@ class ArrayPlans:
             from ozx.flow.chunks.transcode import iter_transcoded  # noqa: PLC0415 (slow to load; moving decodes nothing)
 
             return iter_transcoded(stored, *array.documents, array.path, workers, array.old.edges)
-        chunks = GzipChunks(stored) if array.treatment == "zlib_to_gzip" else stored
-        return iter_resharded(chunks, array.old, array.new, array.path)
+        return iter_laid_out(array.moved_chunks(stored), array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
         """Treat keys such as ``0/0`` as chunk keys, unless keys such as ``0.0`` exist.
@@ -125,11 +130,11 @@ class ArrayPlans:
                 "in the new array, these chunks read as 0"
             )
         if array.new.keys != array.old.keys:
-            start = len(array.path) + 1 if array.path else 0
+            start, version = len(array.path) + 1 if array.path else 0, "v2" if array.new.keys.name == "v2" else "v3"
             for key in group.others:
                 if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
                     raise FormatError(
-                        f"expected no file with the name of a Zarr v3 chunk; found {key}",
+                        f"expected no file with the name of a Zarr {version} chunk; found {key}",
                         path=self._source.name,
                         rule="zarr/chunk-key",
                         hint="Rename the file, or move it out of the array's folder.",

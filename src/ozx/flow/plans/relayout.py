@@ -172,7 +172,7 @@ class _Relaying:
         old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
         old = replace(old, edges=self._edges.get(path))
         is_transcoded = old.edges is not None or needs_transcoding(old_document, document)
-        is_same = (old.levels, old.stored_shape) == (new.levels, new.stored_shape)
+        is_same = (old.levels, old.stored_shape, old.keys) == (new.levels, new.stored_shape, new.keys)
         has_same_checksums = ends_in_checksum(old.codecs) == ends_in_checksum(new.codecs)
         if not is_transcoded and has_same_checksums and (is_same or self._is_kept(old, new)):
             return None

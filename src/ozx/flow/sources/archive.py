@@ -46,11 +46,15 @@ class ArchiveSource:
     """An archive as an `ozx.flow.sources.source.Source`; entries for folders are omitted.
 
     Every value that is read is checked against its CRC-32. A value is checked as a whole before its first span is
-    returned, except for stored values of remote archives, whose spans are not checked.
+    returned, except for stored values of remote archives and without `checks_before_spans`: these spans are not
+    checked.
     """
 
-    def __init__(self, reader: ArchiveReader, keys: ArchiveKeys | None = None) -> None:
+    def __init__(
+        self, reader: ArchiveReader, keys: ArchiveKeys | None = None, *, checks_before_spans: bool = True
+    ) -> None:
         self.reader = reader
+        self.checks_before_spans = checks_before_spans
         if keys is not None:
             self._keys = keys
         self._checked: set[int] = set()
@@ -164,13 +168,13 @@ class ArchivedPart:
     def span(self, offset: int, length: int) -> _ArchivedSpan:
         """Return a span of the value, after verifying the CRC-32 of the whole value.
 
-        A stored value of a remote archive is not verified.
+        A stored value is not verified in a remote archive, and without `ArchiveSource.checks_before_spans`.
         """
         reader = self.reader
-        is_local = isinstance(reader.source, FileSource)
-        if is_local or reader.columns.methods[self.index] != STORED:
+        is_checked = isinstance(reader.source, FileSource) and self.source.checks_before_spans
+        if is_checked or reader.columns.methods[self.index] != STORED:
             self.source.check_value(self.index)
-        if self.key is not None and offset == 0 and is_local and reader.read(self.index, 0, 4) == LOCAL_SIGNATURE:
+        if self.key is not None and offset == 0 and is_checked and reader.read(self.index, 0, 4) == LOCAL_SIGNATURE:
             self.source.check_not_embedded(self.key, reader.read(self.index, max(0, self.length - END_SEARCH_LENGTH)))
         return _ArchivedSpan(self.source, self.index, offset, length)
 

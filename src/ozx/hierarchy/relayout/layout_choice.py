@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ozx.errors import UnsupportedError
+from ozx.errors import UnsupportedError, UsageError
 from ozx.extensions import ExtensionNode, find_handler, has_method
 from ozx.hierarchy.json.reading import Document, as_object, copy_json
 from ozx.hierarchy.nodes import join_path
@@ -35,6 +35,8 @@ from ozx.hierarchy.zarr.layout import Lengths, parse_layout, relayout_document
 
 Axes = tuple[tuple[str | None, str | None], ...]
 
+_V2_KEYS = {"name": "v2", "configuration": {"separator": "/"}}
+
 
 @dataclass(frozen=True, slots=True)
 class LayoutChoice:
@@ -49,6 +51,8 @@ class LayoutChoice:
     keep_numcodecs: bool = False
     # Whether each chunk ends in a checksum; if None, `checksum_option` decides for each array.
     checksums: ChecksumOption | None = None
+    # Whether arrays get what Zarr v2 can express: no shards, no checksums, and chunk keys such as ``0/0``.
+    is_v2: bool = False
 
     @classmethod
     def parse(
@@ -59,14 +63,19 @@ class LayoutChoice:
         *,
         keep_numcodecs: bool = False,
         chunk_checksums: str | None = None,
+        is_v2: bool = False,
     ) -> LayoutChoice:
         """Parse layout options of the command line; raise `UsageError` if an option is invalid."""
+        if is_v2 and (shards not in ("keep", "none") or chunk_checksums not in (None, "drop")):
+            hint = "Leave out these options; shards become single chunks."
+            raise UsageError("OME-Zarr 0.4 (Zarr v2) has no shards and no checksums of chunks", hint=hint)
         return cls(
-            parse_shard_policy(shards),
+            parse_shard_policy("none" if is_v2 else shards),
             None if chunks is None else parse_chunk_lengths(chunks),
             None if codec is None else parse_codec_choice(codec),
             keep_numcodecs,
-            parse_checksum_option(chunk_checksums),
+            parse_checksum_option("drop" if is_v2 else chunk_checksums),
+            is_v2,
         )
 
     @property
@@ -107,7 +116,7 @@ class LayoutChoice:
             }
         chunks = {} if self.chunks is None else choose_chunks(arrays, self.chunks)
         transcoded = {
-            path: transcoded_document(document, chunks=chunks.get(path), codec=self.codec)
+            path: transcoded_document(document, chunks=chunks.get(path), codec=self.codec, keeps_order=not self.is_v2)
             for path, document in documents.items()
         }
         if self.shards.kind == "keep":
@@ -122,7 +131,9 @@ class LayoutChoice:
 
     def _relaid(self, array: ShardArray, old: Document, new: Document, shards: Lengths | None) -> Document:
         are_new = not array.layout.levels or needs_transcoding(old, new)
-        return relayout_document(new, shards, self.checksum_option(come_into_shards=shards is not None and are_new))
+        option = self.checksum_option(come_into_shards=shards is not None and are_new)
+        relaid = relayout_document(new, shards, option)
+        return {**relaid, "chunk_key_encoding": _V2_KEYS} if self.is_v2 else relaid
 
 
 def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:

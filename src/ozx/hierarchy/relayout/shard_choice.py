@@ -278,13 +278,14 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
 
 
 def transcoded_document(
-    document: Document, *, chunks: Lengths | None = None, codec: CodecChoice | None = None
+    document: Document, *, chunks: Lengths | None = None, codec: CodecChoice | None = None, keeps_order: bool = True
 ) -> Document:
     """Return an array's ``zarr.json`` with other chunk lengths or another compressor, and without shards.
 
     None for `chunks` or `codec` keeps the current ones.
 
-    The requested compressor replaces all present ones. Checksums, the order of dimensions and the order of bytes stay.
+    The requested compressor replaces all present ones. Checksums and the order of bytes stay, and with `keeps_order`
+    the order of dimensions.
     Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
     even if the codec was lossy.
     """
@@ -294,6 +295,7 @@ def transcoded_document(
     chain = _flatten(plain["codecs"])
     if codec is not None:
         chain = _compress(chain, codec, size)
+        chain = chain if keeps_order else [step for step in chain if step["name"] != "transpose"]
     lengths = plain["chunk_grid"]["configuration"]["chunk_shape"] if chunks is None else list(chunks)
     grid = {"name": "regular", "configuration": {"chunk_shape": lengths}}
     return relayout_document({**plain, "chunk_grid": grid, "codecs": chain}, None)

@@ -308,7 +308,8 @@ Treatment = Literal["verbatim", "zlib_to_gzip", "transcode"]
 _Codec = dict[str, Any]
 
 _BLOSC_NAMES = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
-_SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
+#: The shuffles of blosc by their numbers in Zarr v2.
+SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 _AUTO_SHUFFLE = -1
 # zlib.h: level -1 means 6.
 _DEFAULT_DEFLATE = 6
@@ -401,11 +402,11 @@ def _upgrade_blosc(settings: _Codec, item_size: int) -> _Codec:
     shuffle = settings.get("shuffle", 1)
     if shuffle == _AUTO_SHUFFLE:
         shuffle = 2 if item_size == 1 else 1
-    if type(shuffle) is not int or shuffle not in _SHUFFLES:
+    if type(shuffle) is not int or shuffle not in SHUFFLES:
         raise FormatError(f"expected the shuffle of blosc to be -1, 0, 1 or 2; found {shuffle!r}")
     level = _number("blosc", settings, "clevel", 5, (0, 9))
     block = _number("blosc", settings, "blocksize", 0, (0, (1 << 31) - 1))
-    return blosc_codec(name, level, _SHUFFLES[shuffle], item_size, block)
+    return blosc_codec(name, level, SHUFFLES[shuffle], item_size, block)
 
 
 def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:

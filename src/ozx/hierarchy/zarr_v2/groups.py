@@ -12,9 +12,9 @@ from ozx.hierarchy.zarr_v2.documents import portable_attributes
 
 _OLD, _NEW = "0.4", "0.5"
 _OME = "ome"
-# 0.5 has one version per group, under `ome`. In these objects its text asks for a second version ("plate": MUST,
+#: 0.5 has one version per group, under `ome`. In these objects its text asks for a second version ("plate": MUST,
 # "well" and "image-label": SHOULD), though the schemas do not.
-_WITH_VERSION = ("plate", "well", "image-label")
+WITH_VERSION = ("plate", "well", "image-label")
 _HINT = (
     "ozx upgrades OME-Zarr 0.4 only: save it as 0.4 or 0.5 first, with the program that wrote it "
     "(bioformats2raw, ome-zarr-py, …)."
@@ -65,7 +65,7 @@ def _upgrade(key: str, value: Any) -> Any:
         return _without_version(value)
     if key == "plate":  # wells and label images have had one form since 0.1, whatever version they give
         _check_version(key, value)
-    if key in _WITH_VERSION and isinstance(value, dict):
+    if key in WITH_VERSION and isinstance(value, dict):
         return {**value, "version": _NEW}
     return value
 
