@@ -19,7 +19,7 @@ from ozx.flow.batch import hint_with_folder
 from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
-from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
+from ozx.operations.import_image import ImportManyResult, ImportResult, import_image, import_images
 from ozx.quoting import quote
 
 _ENDINGS = (".ozx",)
@@ -99,7 +99,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
 
 
 def _import_many(sources: list[str], *, executor: Executor | None, **options: Any) -> ImportManyResult:
-    return import_tiffs(sources, file_executor=executor, **options)
+    return import_images(sources, file_executor=executor, **options)
 
 
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
@@ -179,4 +179,4 @@ def _lines(imported: ImportResult) -> list[str]:
     return [f"{imported.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb("imported", import_tiff, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)
+_VERB = Verb("imported", import_image, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)

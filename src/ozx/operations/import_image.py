@@ -1,4 +1,4 @@
-"""import: convert TIFF files and those of microscopes to .ozx files, with metadata and all levels, in one pass."""
+"""import: convert image files, TIFF and those of microscopes, to .ozx files with all levels, in one pass."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _NOT_COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result for one TIFF file; true unless it failed.
+    """The result for one image file; true unless it failed.
 
     Attributes
     ----------
     source, path
-        The TIFF file, and the written file.
+        The image file, and the written file.
     status
         ``imported``; ``skipped`` when `resume` found the file complete, or for a part of another source; ``failed``.
     images
@@ -91,7 +91,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportManyResult(JsonResult):
-    """The results for several TIFF files; true unless one failed.
+    """The results for several image files; true unless one failed.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class ImportManyResult(JsonResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ImportOptions:
-    """The options of `import_tiff`, with the same names and defaults."""
+    """The options of `import_image`, with the same names and defaults."""
 
     axes: str | Sequence[str] | None = None
     keep_singletons: bool = False
@@ -151,7 +151,7 @@ class _Order:
 
 
 @public_call()
-def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
+def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
     *,
@@ -181,7 +181,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> ImportResult:
-    """Convert a TIFF file, or one of a microscope, to an .ozx file with all levels, in one pass over the pixels.
+    """Convert an image file, TIFF or one of a microscope, to an .ozx file with all levels, in one pass over the pixels.
 
     A file with one image becomes an image, a file with several images becomes a series (bioformats2raw layout), and the
     fields of an OME-XML plate become a plate.
@@ -189,7 +189,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     Parameters
     ----------
     source
-        A TIFF file of any kind, or a ``.companion.ome`` file.
+        A TIFF file of any kind, a ``.companion.ome`` file, or with the extra ``formats`` a CZI, ND2, LIF or IMS file.
     out
         The file to write; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
     axes
@@ -240,7 +240,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     --------
     >>> import numpy, tifffile
     >>> tifffile.imwrite("dots.ome.tif", numpy.eye(600, dtype="uint16"), tile=(256, 256), compression="zlib")
-    >>> result = import_tiff("dots.ome.tif", pixel_size={"y": 0.65, "x": 0.65}, unit="micrometer")
+    >>> result = import_image("dots.ome.tif", pixel_size={"y": 0.65, "x": 0.65}, unit="micrometer")
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
@@ -280,7 +280,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
 
 
 @public_call()
-def import_tiffs(
+def import_images(
     sources: Iterable[StrPath],
     *,
     out_dir: StrPath | None = None,
@@ -290,7 +290,7 @@ def import_tiffs(
     file_executor: Executor | None = None,
     **options: Any,
 ) -> ImportManyResult:
-    """Import several TIFF files, `jobs` at a time; an error in one file does not stop the other imports.
+    """Import several image files, `jobs` at a time; an error in one file does not stop the other imports.
 
     If several files together form one image, the import of the first file covers all of them; the others are skipped.
 
@@ -312,7 +312,7 @@ def import_tiffs(
         paths. `progress` then gets no bytes, only regular calls of ``advance(0)``, in which it can cancel the batch;
         tasks that have begun continue after the call.
     **options
-        As for `import_tiff`.
+        As for `import_image`.
 
     Returns
     -------
@@ -332,14 +332,14 @@ def import_tiffs(
     >>> import numpy, tifffile
     >>> tifffile.imwrite("cells.1.tif", numpy.eye(64, dtype="uint8"))
     >>> tifffile.imwrite("cells.2.tif", numpy.eye(64, dtype="uint8"))
-    >>> many = import_tiffs(["cells.1.tif", "cells.2.tif", "missing.tif"], out_dir="imported")
+    >>> many = import_images(["cells.1.tif", "cells.2.tif", "missing.tif"], out_dir="imported")
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
     progress = progress or NO_PROGRESS
     if unknown := sorted(options.keys() - {field.name for field in fields(_ImportOptions)}):
-        raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
-    check_is_list(sources, "ozx.import_tiff")
+        raise TypeError(f"import_images() got an unexpected keyword argument {unknown[0]!r}")
+    check_is_list(sources, "ozx.import_image")
     parsed = _parse(_ImportOptions(**options))
     folder = None if out_dir is None else Place.output(out_dir, remote=True)
     paths = [Place.local(source).path for source in sources]
@@ -395,7 +395,7 @@ def _import_task(
 
 
 def _parse(asked: _ImportOptions) -> _Order:
-    """Return the options of `import_tiff` after validation; raise `UsageError` if one is invalid."""
+    """Return the options of `import_image` after validation; raise `UsageError` if one is invalid."""
     for name, value, allowed in (
         ("on_error", asked.on_error, ("fail", "fill")),
         ("ome_xml", asked.ome_xml, ("keep", "drop")),
@@ -479,7 +479,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
 def _skip(result: ImportResult, found: Images, order: _Order) -> ImportResult:
     """Return the result for a file that was found complete; its pixels were not compared with the source.
 
-    Of the notes, only those about the TIFF file apply.
+    Of the notes, only those about the source apply.
     """
     place = Place(result.path)
     entries, size = measure_archive(place)
