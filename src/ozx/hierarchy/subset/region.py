@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.model import Multiscale, unknown_axis
+from ozx.hierarchy.ome.model import Axis, unknown_axis
 from ozx.hierarchy.ome.units import ALL_UNITS, check_unit, unit_factor
 
 #: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice, or a single index.
@@ -250,21 +250,21 @@ class Selection:
     # Whether the region grows to whole chunks, which are then moved without decoding.
     whole_chunks: bool = False
 
-    def check(self, multiscales: Sequence[Multiscale]) -> None:
-        """Raise an error if an axis or level of the selection exists in no image."""
-        if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
+    def check(self, images: Sequence[Sequence[Axis]], counts: Sequence[int]) -> None:
+        """Raise an error if an axis or level of the selection exists in no image; `counts` are numbers of levels."""
+        if not images and (self.region or self.channels or self.levels is not None or self.skipped):
             raise UsageError("expected an image from which to extract levels, channels or a region; found none")
-        names = [axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None]
+        names = [axis.name for axes in images for axis in axes if axis.name is not None]
         for axis in self.region:
             if axis not in names:
                 raise unknown_axis(axis, names)
-        channel_axes = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.type == "channel"}
+        channel_axes = {axis.name for axes in images for axis in axes if axis.type == "channel"}
         if self.channels and not channel_axes:
             raise UsageError("expected an image with channels; no image has a channel axis")
         if self.channels and channel_axes & self.region.keys():
             raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
         if self.levels is not None:
-            require_levels(self.levels, [len(multiscale.datasets) for multiscale in multiscales])
+            require_levels(self.levels, counts)
 
 
 def require_levels(levels: IndexRange, counts: Sequence[int]) -> None:
