@@ -24,6 +24,16 @@ from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.subset.region import (
+    Bounds,
+    ChannelsLike,
+    RegionLike,
+    Selection,
+    parse_bounds,
+    parse_channels,
+    parse_range,
+    parse_region,
+)
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -112,6 +122,9 @@ class _ImportOptions:
     axes: str | Sequence[str] | None = None
     keep_singletons: bool = False
     series: int | None = None
+    region: RegionLike | None = None
+    channels: ChannelsLike | None = None
+    times: str | Bounds | None = None
     pixel_size: PixelSize | None = None
     unit: str | Mapping[str, str] | None = None
     channel_names: Sequence[str | None] | None = None
@@ -158,6 +171,9 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     axes: str | Sequence[str] | None = None,
     keep_singletons: bool = False,
     series: int | None = None,
+    region: RegionLike | None = None,
+    channels: ChannelsLike | None = None,
+    times: str | Bounds | None = None,
     pixel_size: PixelSize | None = None,
     unit: str | Mapping[str, str] | None = None,
     channel_names: Sequence[str | None] | None = None,
@@ -196,6 +212,10 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
         The dimensions longer than 1 in the order of the file, such as ``tczyx``, instead of those that the file names.
     keep_singletons, series
         Whether axes of length 1 stay; the number of the only image to import, counted from 0.
+    region, channels
+        The pixels and channels to read, instead of all; see `ozx.extract`. They keep their places.
+    times
+        The time points to read: ``"2:5"``, one index, a range ``(start, stop)``, or in a unit, ``"10:60s"``.
     pixel_size, unit, channel_names, colors, name
         Values instead of those of the file; as for `ozx.edit`.
     ome_xml
@@ -249,6 +269,9 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
         axes=axes,
         keep_singletons=keep_singletons,
         series=series,
+        region=region,
+        channels=channels,
+        times=times,
         pixel_size=pixel_size,
         unit=unit,
         channel_names=channel_names,
@@ -418,6 +441,7 @@ def _parse(asked: _ImportOptions) -> _Order:
             pyramid=PyramidChoice.parse(asked.method or ("nearest" if asked.labels else "mean"), asked.downsample),
             is_label=asked.labels,
             version=checked_version(asked.ome_version),
+            selection=_selection(asked),
         ),
         LayoutChoice.parse(asked.shards, asked.chunks, asked.codec, chunk_checksums=asked.chunk_checksums),
         thumbnail=asked.thumbnail,
@@ -426,6 +450,15 @@ def _parse(asked: _ImportOptions) -> _Order:
         sync=asked.sync,
         executor=asked.executor,
     )
+
+
+def _selection(asked: _ImportOptions) -> Selection | None:
+    region, channels = parse_region(asked.region), parse_channels(asked.channels)
+    if asked.times is not None:
+        if "t" in region:
+            raise UsageError("times are given twice: as times and in the region", hint="Give only one of them.")
+        region["t"] = parse_range("t", asked.times) if isinstance(asked.times, str) else parse_bounds("t", asked.times)
+    return Selection(region=region, channels=channels) if region or channels else None
 
 
 @contextmanager
@@ -458,8 +491,9 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
         was_there = order.resume and place.exists()
+        is_part = order.options.selection is not None
         if was_there:
-            if has_images(place, hierarchy):
+            if has_images(place, hierarchy, is_part=is_part):
                 return _skip(result, found, order)
             if not order.force:
                 raise UsageError(
@@ -471,7 +505,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
             return _write(result, output, found, hierarchy, order, progress)
         except UsageError:
             is_new = order.resume and not (was_there or order.force) and place.exists()
-            if not (is_new and has_images(place, hierarchy)):
+            if not (is_new and has_images(place, hierarchy, is_part=is_part)):
                 raise
         return _skip(result, found, order)  # another run made it meanwhile
 
