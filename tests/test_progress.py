@@ -67,7 +67,7 @@ OPERATIONS = {
     "export": lambda packed, out, **told: ozx.export(packed, out / "a.tif", **told),
     "recover": lambda packed, out, **told: ozx.recover(damaged(packed), out / "a.ozx", **told),
     "validate": lambda packed, out, **told: ozx.validate(packed, level="data", **told),
-    "import": lambda packed, out, **told: ozx.import_tiff(stack(out), **told),
+    "import": lambda packed, out, **told: ozx.import_image(stack(out), **told),
     "write": lambda packed, out, **told: ozx.write_image(out / "a.ozx", np.zeros((2, 300, 300), "u1"), **told),
 }
 

@@ -12,6 +12,7 @@ False
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ozx.operations.edit import EditResult, edit
     from ozx.operations.export import ExportResult, export
     from ozx.operations.extract import ExtractResult, extract
-    from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
+    from ozx.operations.import_image import ImportManyResult, ImportResult, import_image, import_images
     from ozx.operations.info import Inspection, inspect
     from ozx.operations.labels import LabelsResult, add_labels, remove_labels
     from ozx.operations.list_entries import EntryListing, ListedEntry, list_entries
@@ -104,8 +105,8 @@ __all__ = [
     "edit",
     "export",
     "extract",
-    "import_tiff",
-    "import_tiffs",
+    "import_image",
+    "import_images",
     "inspect",
     "is_ozx",
     "list_entries",
@@ -137,8 +138,8 @@ _HOMES = {
     "ExtractResult": "ozx.operations.extract",
     "EditResult": "ozx.operations.edit",
     "RecoverResult": "ozx.operations.recover",
-    "ImportResult": "ozx.operations.import_tiff",
-    "ImportManyResult": "ozx.operations.import_tiff",
+    "ImportResult": "ozx.operations.import_image",
+    "ImportManyResult": "ozx.operations.import_image",
     "WriteImageResult": "ozx.operations.write_image",
     "Camera": "ozx.images.streaming.stream_images",
     "FrameStream": "ozx.images.streaming.frame_stream",
@@ -160,7 +161,7 @@ _HOMES = {
     "OzxStore": "ozx.store.ozx_store",
     "Cancelled": "ozx.progress",
     "Progress": "ozx.progress",
-    "import_tiffs": "ozx.operations.import_tiff",
+    "import_images": "ozx.operations.import_image",
     "inspect": "ozx.operations.info",
     "is_ozx": "ozx.operations.detect",
     "open": "ozx.store.opening",
@@ -173,11 +174,17 @@ _HOMES = {
     "validate": "ozx.validation.validate",
 }
 
+# Former names, which work with a warning.
+_RENAMED = {"import_tiff": "import_image", "import_tiffs": "import_images"}
+
 
 # Type checkers read the names above. If they saw this __getattr__, they would accept any other name, too.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
+        if name in _RENAMED:
+            former, name = name, _RENAMED[name]
+            warnings.warn(f"ozx.{former} is now called ozx.{name}", __getattr__("OzxWarning"), stacklevel=2)
         if name not in __all__:
             raise AttributeError(f"module 'ozx' has no attribute {name!r}")
         default = "ozx.errors" if name[0].isupper() else f"ozx.operations.{name}"

@@ -47,7 +47,7 @@ def test_hints_name_options_on_the_command_line_and_arguments_in_python(tmp_path
         (tmp_path / "b.ozx", "on_error='fill' replaces", "--on-error fill replaces"),
     ):
         with pytest.raises(ozx.OzxError) as caught:
-            ozx.import_tiff(image, target)
+            ozx.import_image(image, target)
         assert argument in caught.value.hint
         assert "--" not in caught.value.hint
         assert run(["import", str(image), str(target)]) in (1, 2)

@@ -37,7 +37,7 @@ def test_relative_paths_are_those_of_the_client(home):
     assert (packed.source, packed.path) == (os.path.abspath("raw/a.ome.zarr"), os.path.abspath("out/a.ozx"))
     assert (packed.error, packed.source_removed, os.path.exists("raw/a.ome.zarr")) == (None, True, False)
     assert ozx.open("out/a.ozx")["0"][0, 0] == 1
-    (imported,) = ozx.import_tiffs(["raw/b.tif"], out_dir="out", file_executor=Elsewhere(home), sync=False).results
+    (imported,) = ozx.import_images(["raw/b.tif"], out_dir="out", file_executor=Elsewhere(home), sync=False).results
     assert imported.path == os.path.abspath("out/b.ozx")
     np.testing.assert_array_equal(ozx.open("out/b.ozx")["0"][:], pixels((30, 40), seed=1))
     assert tree(home) == before
@@ -46,13 +46,13 @@ def test_relative_paths_are_those_of_the_client(home):
 def test_parts_of_one_image_are_found_by_relative_paths(home):
     write_parts(home.parent / "project" / "raw")
     names = [f"raw/{name}" for name in sorted(os.listdir("raw")) if name.startswith("part")]
-    results = ozx.import_tiffs(names, out_dir="out", file_executor=Elsewhere(home), sync=False).results
+    results = ozx.import_images(names, out_dir="out", file_executor=Elsewhere(home), sync=False).results
     assert [result.status for result in results] == ["imported"] + ["skipped"] * (len(names) - 1)
 
 
 def test_blocks_of_one_file_come_from_the_client(home):
     executor = Elsewhere(home)
-    ozx.import_tiff("raw/b.tif", "out/b.ozx", executor=executor, sync=False)
+    ozx.import_image("raw/b.tif", "out/b.ozx", executor=executor, sync=False)
     np.testing.assert_array_equal(ozx.open("out/b.ozx")["0"][:], pixels((30, 40), seed=1))
     ozx.repack("raw/c.ozx", "out/c.ozx", codec="zstd:1", executor=executor, sync=False)
     ozx.write_image("out/d.ozx", zarr.open_array("raw/a.ome.zarr/0", mode="r"), executor=executor, sync=False)
@@ -106,7 +106,7 @@ def test_a_worker_with_other_files_fails_the_task(home, monkeypatch, place):
 def test_a_worker_with_other_files_fails_blocks_of_one_file(home, monkeypatch):
     array = zarr.open_array("raw/a.ome.zarr/0", mode="r")
     for place, call in (
-        ("raw/b.tif", lambda executor: ozx.import_tiff("raw/b.tif", "out/b.ozx", executor=executor)),
+        ("raw/b.tif", lambda executor: ozx.import_image("raw/b.tif", "out/b.ozx", executor=executor)),
         ("raw/a.ome.zarr/0", lambda executor: ozx.write_image("out/d.ozx", array, executor=executor)),
     ):
         executor = WithOtherDisk(home, os.path.abspath(place), monkeypatch)

@@ -115,7 +115,7 @@ def by_edit(path: Path) -> State:
 
 
 def by_import(path: Path) -> State:
-    result = ozx.import_tiff(path, path.with_name("out.ozx"), name="cells", sync=False)
+    result = ozx.import_image(path, path.with_name("out.ozx"), name="cells", sync=False)
     return contents(ozx.OzxStore(result.path))
 
 

@@ -23,7 +23,7 @@ def sources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sources")
     for name, side in (("new", 3000), ("old", 100)):
         write(folder / f"{name}.tif", pixels((side, side)), tile=(256, 256), compression="zlib")
-        ozx.import_tiff(folder / f"{name}.tif", sync=False)
+        ozx.import_image(folder / f"{name}.tif", sync=False)
     return folder
 
 
@@ -32,7 +32,7 @@ def test_killed_at_random_moments(tmp_path, sources):
     before = (sources / "old.ozx").read_bytes()
 
     def work():
-        ozx.import_tiff(sources / "new.tif", out, force=True, name="new")
+        ozx.import_image(sources / "new.tif", out, force=True, name="new")
 
     usual = shortest_duration(work)
     rights = before, out.read_bytes()
@@ -45,7 +45,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
     if old:
         shutil.copyfile(sources / "old.ozx", out)
     whole = (sources / "new.ozx").stat().st_size
-    check_full_disks(lambda: ozx.import_tiff(sources / "new.tif", out, force=True), out, rooms_below(whole))
+    check_full_disks(lambda: ozx.import_image(sources / "new.tif", out, force=True), out, rooms_below(whole))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -20,7 +20,7 @@ import ozx
 from ozx.atomic.tree_removal import MARKER
 from ozx.errors import OzxWarning, ResourceError
 from ozx.integrations.napari import write_layers
-from ozx.operations.import_tiff import import_tiffs
+from ozx.operations.import_image import import_images
 from ozx.operations.pack import PackManyResult, pack_many
 from ozx.operations.thumbnail import cache_path, file_uri
 
@@ -122,7 +122,7 @@ def pack_both(folder: Path) -> None:
 
 def import_both(folder: Path) -> None:
     given = [folder / "picture.tif", folder / "second.tif"]
-    check_all(import_tiffs(given, out_dir=folder / "out", name="cells", force=True))
+    check_all(import_images(given, out_dir=folder / "out", name="cells", force=True))
 
 
 def put_others(folder: Path, *, old: bool) -> None:
@@ -234,12 +234,12 @@ WORKS = [
         lambda folder: ozx.add_labels(folder / "out.ozx", "cells", folder / "second.tif"),
         "out.ozx",
         starts=(True,),
-        prepare=lambda folder, old: ozx.import_tiff(folder / "second.tif", folder / "out.ozx", name="cells"),
+        prepare=lambda folder, old: ozx.import_image(folder / "second.tif", folder / "out.ozx", name="cells"),
     ),
     Work(
         "import",
         "import",
-        lambda folder: ozx.import_tiff(folder / "picture.tif", folder / "out.ozx", name="cells", force=True),
+        lambda folder: ozx.import_image(folder / "picture.tif", folder / "out.ozx", name="cells", force=True),
         "out.ozx",
     ),
     Work("import of several", "import", import_both, "out", is_many=True, prepare=put_others),

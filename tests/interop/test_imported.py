@@ -28,7 +28,7 @@ def imported(tmp_path_factory):
     channels = "".join(f'<Channel ID="Channel:0:{n}" Name="{name}"/>' for n, name in enumerate(["DAPI", "GFP", "RFP"]))
     xml = ome_xml(ome_image(size=SHAPE, attributes=attributes, inside=channels))
     # XYZCT, so that the planes are in OME order.
-    ozx.import_tiff(write_ome(folder / "a.ome.tif", xml, pixels(SHAPE)), folder / "a.ozx", sync=False)
+    ozx.import_image(write_ome(folder / "a.ome.tif", xml, pixels(SHAPE)), folder / "a.ozx", sync=False)
     return folder / "a.ozx"
 
 
@@ -53,7 +53,7 @@ def test_ome_zarr_models(imported, tmp_path):
         for n in range(2)
     )
     path = write_ome(tmp_path / "p.ome.tif", ome_xml(images, f'<Plate ID="P">{wells}</Plate>'), pixels((2, 30, 40)))
-    plate = HCS.from_zarr(ozx.open(ozx.import_tiff(path, sync=False).path))
+    plate = HCS.from_zarr(ozx.open(ozx.import_image(path, sync=False).path))
     assert [well.path for well in plate.ome_attributes.plate.wells] == ["A/1", "B/1"]
 
 

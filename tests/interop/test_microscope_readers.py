@@ -19,7 +19,7 @@ VENDOR = Path(os.environ.get("OZX_SAMPLES", "absent")) / "vendor"
 
 def arrays(path: Path, tmp_path: Path) -> list[np.ndarray]:
     """Return level 0 of each imported image, with the axes t, c, z, y, x."""
-    group = ozx.open(ozx.import_tiff(path, tmp_path / "out.ozx", keep_singletons=True).path)
+    group = ozx.open(ozx.import_image(path, tmp_path / "out.ozx", keep_singletons=True).path)
     if "multiscales" in group.attrs["ome"]:
         return [group["0"][:]]
     return [group[f"{number}/0"][:] for number in group["OME"].attrs["ome"]["series"]]

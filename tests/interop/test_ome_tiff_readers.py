@@ -35,7 +35,7 @@ def test_the_schema(exported):
 @needs_samples
 @pytest.mark.parametrize("name", ["4D-series.ome.tif", "multi-channel-z-series.ome.tif", "multifile.companion.ome"])
 def test_the_schema_of_ome_xml_that_was_kept(tmp_path, name):
-    ozx.import_tiff(sample(name), tmp_path / "a.ozx")
+    ozx.import_image(sample(name), tmp_path / "a.ozx")
     result = ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
     assert result.ome_xml == "updated"
     validate(tifffile.tiffcomment(tmp_path / "a.ome.tif"))
@@ -86,7 +86,7 @@ def test_bio_formats_reads_colour_pixels(tmp_path, kind, compression):
     if (kind, compression) == ("uint16", "jpeg"):
         pytest.skip("JPEG has 8 bits")
     tifffile.imwrite(tmp_path / "a.tif", pixels((700, 900, 3), kind), photometric="rgb")
-    ozx.import_tiff(tmp_path / "a.tif", tmp_path / "a.ozx")
+    ozx.import_image(tmp_path / "a.tif", tmp_path / "a.ozx")
     out, copy = tmp_path / "a.ome.tif", tmp_path / "copy.tif"
     ozx.export(tmp_path / "a.ozx", out, compression=compression)
     tools = ["java", "-cp", jar, "loci.formats.tools."]

@@ -28,7 +28,7 @@ VERBS = {
     "extract": (ozx.extract, ".ozx", ""),
     "export": (ozx.export, ".ome.tif", ""),
     "thumbnail": (ozx.thumbnail, ".png", ""),
-    "import": (ozx.import_tiff, ".ozx", ""),
+    "import": (ozx.import_image, ".ozx", ""),
 }
 READING = {
     "info": lambda path: len(ozx.inspect(path).images),
@@ -102,10 +102,10 @@ def test_import(sink, places):
     out = f"{bases[sink]}/out.ozx" if sink != "http" else "http://127.0.0.1/out.ozx"
     if sink in ONLY_READ:
         with pytest.raises(UsageError, match="found a URL that ozx only reads"):
-            ozx.import_tiff("a.ome.tif", out)
+            ozx.import_image("a.ome.tif", out)
         return
-    ozx.import_tiff("a.ome.tif", out)
-    ozx.import_tiff("a.ome.tif", "expected.ozx")
+    ozx.import_image("a.ome.tif", out)
+    ozx.import_image("a.ome.tif", "expected.ozx")
     assert written(out, sink, stores) == Path("expected.ozx").read_bytes()
 
 

@@ -52,7 +52,7 @@ def test_new_images(tmp_path: Path) -> None:
     ozx.write_image(tmp_path / "a.ozx", pixels, axes="zyx")
     assert_conforms(tmp_path / "a.ozx")
     tifffile.imwrite(tmp_path / "b.tif", pixels, photometric="minisblack")
-    ozx.import_tiff(tmp_path / "b.tif", tmp_path / "b.ozx")
+    ozx.import_image(tmp_path / "b.tif", tmp_path / "b.ozx")
     assert_conforms(tmp_path / "b.ozx")
 
 

@@ -118,7 +118,7 @@ def test_an_imagej_stack_of_more_than_4_gib_is_imported(tmp_path):
         for (z, y, x), value in marks.items():
             file.seek(begin + (z * plane.size + y * 8192 + x) * 2)
             file.write(value.to_bytes(2, sys.byteorder))
-    ozx.import_tiff(path, downsample="none", sync=False)
+    ozx.import_image(path, downsample="none", sync=False)
     array = ozx.open(tmp_path / "a.ozx")["0"]
     assert array.shape == (count, 8192, 8192)
     for place, value in marks.items():

@@ -352,7 +352,7 @@ def test_a_url(tmp_path):
 
 def assert_round(first, tmp_path):
     """Import and export keep a file that was exported, to the last byte."""
-    ozx.import_tiff(first, tmp_path / "again.ozx", reuse_levels=True, sync=False)
+    ozx.import_image(first, tmp_path / "again.ozx", reuse_levels=True, sync=False)
     result = ozx.export(tmp_path / "again.ozx", tmp_path / "again.ome.tif", sync=False)
     assert result.ome_xml == "updated"
     before, after = read(first), read(tmp_path / "again.ome.tif")
@@ -383,7 +383,7 @@ def test_export_import_export(tmp_path, name):
     ],
 )
 def test_real_files_there_and_back(tmp_path, name):
-    ozx.import_tiff(sample(name), tmp_path / "a.ozx")
+    ozx.import_image(sample(name), tmp_path / "a.ozx")
     ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
     assert_same(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
     assert_round(tmp_path / "a.ome.tif", tmp_path)
@@ -395,7 +395,7 @@ def test_what_ozx_edit_changes_is_changed_in_the_ome_xml(tmp_path):
     image = ome_image(inside=channels, attributes=size)
     extra = '<Instrument ID="Instrument:0"><Microscope Model="Any"/></Instrument>'
     write_ome(tmp_path / "a.ome.tif", ome_xml(extra + image), pixels((1, 30, 40)))
-    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
+    ozx.import_image(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
     ozx.edit(
         tmp_path / "a.ozx", pixel_size={"x": 0.25}, channel_names=["Hoechst"], colors=["00FF00"], name="Other cells"
     )
@@ -416,7 +416,7 @@ def test_what_ozx_edit_changes_is_changed_in_the_ome_xml(tmp_path):
 def test_colour_pixels_stay_colour_pixels(tmp_path, kind, compression):
     array = pixels((600, 530, 3), kind)
     write(tmp_path / "a.ome.tif", array, photometric="rgb")
-    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx", chunks="y=100,x=90")
+    ozx.import_image(tmp_path / "a.ome.tif", tmp_path / "a.ozx", chunks="y=100,x=90")
     result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif", compression=compression)
     assert (result.ome_xml, result.images[0].axes["c"]) == ("updated", 3)
     with tifffile.TiffFile(tmp_path / "b.ome.tif") as file:
@@ -429,7 +429,7 @@ def test_colour_pixels_stay_colour_pixels(tmp_path, kind, compression):
             np.testing.assert_array_equal(level, group[str(number)][:].transpose(1, 2, 0))
     said = ome_types.from_xml(tifffile.tiffcomment(tmp_path / "b.ome.tif")).images[0].pixels
     assert (said.size_c, [channel.samples_per_pixel for channel in said.channels]) == (3, [3])
-    ozx.import_tiff(tmp_path / "b.ome.tif", tmp_path / "b.ozx", reuse_levels=True)
+    ozx.import_image(tmp_path / "b.ome.tif", tmp_path / "b.ozx", reuse_levels=True)
     assert [channel.label for channel in ozx.inspect(tmp_path / "b.ozx").images[0].channels] == ["Red", "Green", "Blue"]
     ozx.export(tmp_path / "b.ozx", tmp_path / "c.ome.tif", compression=compression)
     assert (tmp_path / "c.ome.tif").read_bytes() == (tmp_path / "b.ome.tif").read_bytes()
@@ -477,7 +477,7 @@ def test_jpeg_changes_colour_pixels_by_little(tmp_path):
 def test_samples_become_channels_if_asked(tmp_path):
     array = pixels((40, 50, 3), "uint8")
     write(tmp_path / "a.ome.tif", array, photometric="rgb")
-    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
+    ozx.import_image(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
     result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif", split_rgb=True)
     assert result.ome_xml == "updated"
     (image,) = read(tmp_path / "b.ome.tif")[1].images
@@ -491,13 +491,13 @@ def test_one_image_of_a_series_that_was_imported(tmp_path):
         ome_image(number, name=f"Cells {number}", planes=f'<TiffData IFD="{number}"/>') for number in range(3)
     )
     write_ome(tmp_path / "a.ome.tif", ome_xml(images), np.stack(arrays))
-    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
+    ozx.import_image(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
     result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif", node="1")
     assert result.ome_xml == "updated"
     found, ome = read(tmp_path / "b.ome.tif")
     assert [image.name for image in ome.images] == ["Cells 1"]
     np.testing.assert_array_equal(found[0][0][0, 0, 0], arrays[1])
-    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "c.ozx", series=2)
+    ozx.import_image(tmp_path / "a.ome.tif", tmp_path / "c.ozx", series=2)
     assert ozx.export(tmp_path / "c.ozx", tmp_path / "c.ome.tif").ome_xml == "updated"
     assert [image.name for image in read(tmp_path / "c.ome.tif")[1].images] == ["Cells 2"]
 

@@ -33,7 +33,7 @@ WRITERS = {
     "unpack": lambda out: ozx.unpack("a.ozx", out),
     "extract": lambda out: ozx.extract("a.ozx", out),
     "export": lambda out: ozx.export("a.ozx", out),
-    "import": lambda out: ozx.import_tiff("a.tif", out),
+    "import": lambda out: ozx.import_image("a.tif", out),
     "recover": lambda out: ozx.recover("a.ozx", out),
     "thumbnail": lambda out: ozx.thumbnail("a.ozx", out),
     "write_image": lambda out: ozx.write_image(out, np.zeros((2, 2), "uint8")),

@@ -34,8 +34,8 @@ def source(tmp_path_factory):
 
 
 def test_workers_make_the_same_bytes(tmp_path, client, source):
-    ozx.import_tiff(source, tmp_path / "1.ozx")
-    ozx.import_tiff(source, tmp_path / "2.ozx", executor=client.get_executor())
+    ozx.import_image(source, tmp_path / "1.ozx")
+    ozx.import_image(source, tmp_path / "2.ozx", executor=client.get_executor())
     assert (tmp_path / "1.ozx").read_bytes() == (tmp_path / "2.ozx").read_bytes()
 
 
@@ -54,7 +54,7 @@ def test_the_command_takes_an_address(tmp_path, cluster_and_client, source, caps
 
 def test_planes_in_several_files(tmp_path, client):
     master, stack = write_parts(tmp_path)
-    ozx.import_tiff(master, tmp_path / "a.ozx", executor=client.get_executor())
+    ozx.import_image(master, tmp_path / "a.ozx", executor=client.get_executor())
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], stack)
 
 
@@ -62,7 +62,7 @@ def test_errors_of_workers_come_back(tmp_path, client):
     path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(128, 128), compression="zlib")
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(FormatError, match=r"page 0, tile \d+: .* the file ends at"):
-        ozx.import_tiff(path, executor=client.get_executor())
+        ozx.import_image(path, executor=client.get_executor())
     assert os.listdir(tmp_path) == ["a.tif"]
 
 
@@ -71,10 +71,10 @@ def test_what_workers_filled_is_told_every_time(tmp_path, cluster_and_client, ca
     path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(64, 64), compression="zlib")
     for number in (7, 8, 100):
         damage_segment(path, number)
-    here = ozx.import_tiff(path, tmp_path / "1.ozx", on_error="fill")
+    here = ozx.import_image(path, tmp_path / "1.ozx", on_error="fill")
     assert [int(number) for number in re.findall(r"page 0, tile (\d+)", " ".join(here.damage))] == [7, 8, 100]
     for name in ("2.ozx", "3.ozx"):  # the second time workers have the file open still
-        there = ozx.import_tiff(path, tmp_path / name, on_error="fill", executor=client.get_executor())
+        there = ozx.import_image(path, tmp_path / name, on_error="fill", executor=client.get_executor())
         assert there.damage == here.damage
     arguments = ["import", str(path), str(tmp_path / "4.ozx"), "--on-error", "fill", "--json"]
     code = run([*arguments, "--dask", cluster.scheduler_address])
@@ -85,7 +85,7 @@ def test_what_workers_filled_is_told_every_time(tmp_path, cluster_and_client, ca
 def test_a_killed_worker_is_survived(tmp_path, client, source):
     victim = any_process(client)
     progress = Killer(victim)
-    ozx.import_tiff(source, tmp_path / "a.ozx", executor=client.get_executor(), progress=progress)
+    ozx.import_image(source, tmp_path / "a.ozx", executor=client.get_executor(), progress=progress)
     assert progress.calls > 2
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels((3, 2200, 2300)))
     assert victim not in client.run(os.getpid).values()

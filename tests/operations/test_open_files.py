@@ -32,10 +32,10 @@ def replace_by_stream(path):
         stream.append(np.zeros((8, 8), np.uint8))
 
 
-def import_tiff(path):
+def import_image(path):
     tiff = f"{path}.tif"
     write(tiff, pixels((16, 16)))
-    ozx.import_tiff(tiff, path, force=True)
+    ozx.import_image(tiff, path, force=True)
 
 
 def recover(path):
@@ -54,7 +54,7 @@ WAYS = {
     "pack": lambda path: ozx.pack(FIXTURES / "image.ome.zarr", path, force=True),
     "pack, verified": lambda path: ozx.pack(FIXTURES / "image.ome.zarr", path, force=True, verify=True),
     "write": lambda path: ozx.write_image(path, np.zeros((8, 8), np.uint8), axes="yx", force=True),
-    "import": import_tiff,
+    "import": import_image,
     "stream": replace_by_stream,
     "recover": recover,
     "extract": lambda path: [ozx.extract(path, f"{path}.part.ozx", levels=1, force=True) for _ in range(2)],

@@ -626,7 +626,7 @@ def test_a_folder_of_images_gets_the_command_for_each(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["cells.ome.zarr", Path("cells.ome.zarr")])
-@pytest.mark.parametrize("many", [pack_many, ozx.import_tiffs])
+@pytest.mark.parametrize("many", [pack_many, ozx.import_images])
 def test_a_path_is_no_list_of_sources(many, path):
     with pytest.raises(UsageError, match=r"expected a list of sources; got the path 'cells\.ome\.zarr'"):
         many(path)

@@ -735,6 +735,6 @@ def test_a_note_says_how_to_make_lost_levels_again(tmp_path):
     (note,) = [note for note in result.notes if "the full resolution is whole" in note]
     assert f"`ozx export {tmp_path / 'saved.ozx'} full.ome.tif --levels :1`" in note
     ozx.export(tmp_path / "saved.ozx", tmp_path / "full.ome.tif", levels=":1")
-    again = ozx.import_tiff(tmp_path / "full.ome.tif").path
+    again = ozx.import_image(tmp_path / "full.ome.tif").path
     np.testing.assert_array_equal(ozx.open(again)["0"][...], pixels)
     assert ozx.open(again)["1"][...].any()

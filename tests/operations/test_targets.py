@@ -39,7 +39,7 @@ def add_to_store(path, mode):
 
 VERBS = {
     "pack": lambda _, out: ozx.pack(IMAGE, out, force=True, sync=False),
-    "import": lambda folder, out: ozx.import_tiff(folder / "image.tif", out, force=True, sync=False),
+    "import": lambda folder, out: ozx.import_image(folder / "image.tif", out, force=True, sync=False),
     "write_image": lambda _, out: ozx.write_image(out, np.zeros((4, 4), "uint8"), force=True, sync=False),
     "repack": lambda folder, out: ozx.repack(folder / "image.ozx", out, force=True, sync=False),
     "extract": lambda folder, out: ozx.extract(folder / "image.ozx", out, force=True, sync=False),
@@ -213,7 +213,7 @@ class Mover:
 SIDES = {"checksum": "sha256", "manifest": True}
 MOVED = {
     "pack": lambda _, out, **told: ozx.pack(IMAGE, out, **SIDES, **told),
-    "import": lambda folder, out, **told: ozx.import_tiff(folder / "image.tif", out, **told),
+    "import": lambda folder, out, **told: ozx.import_image(folder / "image.tif", out, **told),
     "write_image": lambda _, out, **told: ozx.write_image(out, np.zeros((4, 4), "uint8"), **told),
     "repack": lambda folder, out, **told: ozx.repack(folder / "image.ozx", out, **told),
     "repack to a directory": lambda folder, out, **told: ozx.repack(folder / "image.ozx", f"{out}.zarr", **told),

@@ -33,7 +33,7 @@ def test_results_of_packing_are_true_unless_one_failed(tmp_path):
 def test_results_of_importing_are_true_unless_one_failed(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", np.zeros((8, 8), "uint8"))
     (tmp_path / "b.tif").write_bytes(b"no image")
-    result = ozx.import_tiffs([tmp_path / "a.tif", tmp_path / "b.tif"], out_dir=tmp_path / "out", sync=False)
+    result = ozx.import_images([tmp_path / "a.tif", tmp_path / "b.tif"], out_dir=tmp_path / "out", sync=False)
     assert not result
     assert [bool(one) for one in result.results] == [True, False]
 

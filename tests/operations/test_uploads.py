@@ -58,7 +58,7 @@ class TestOutputs:
         ozx.write_image(f"{bucket.url}/made.ozx", pixels)
         assert (ozx.open(f"{bucket.url}/made.ozx")["0"][:] == pixels).all()
         ozx.export(f"{bucket.url}/made.ozx", "made.ome.tif")
-        ozx.import_tiff("made.ome.tif", f"{bucket.url}/imported.ozx", thumbnail=True)
+        ozx.import_image("made.ome.tif", f"{bucket.url}/imported.ozx", thumbnail=True)
         assert (ozx.open(f"{bucket.url}/imported.ozx")["0"][:] == pixels).all()
         assert ozx.validate(f"{bucket.url}/imported.ozx").valid
         assert not [name for name in os.listdir(tmp_path) if name.startswith("ozx-upload")]
@@ -67,12 +67,12 @@ class TestOutputs:
         for name, width in (("a", 64), ("b", 65)):
             tifffile.imwrite(f"{name}.tif", np.zeros((64, width), "uint16"))
         url = f"{bucket.url}/a.ozx"
-        assert ozx.import_tiff("a.tif", url, resume=True).status == "imported"
-        again = ozx.import_tiff("a.tif", url, resume=True, name="other")
+        assert ozx.import_image("a.tif", url, resume=True).status == "imported"
+        again = ozx.import_image("a.tif", url, resume=True, name="other")
         assert again.status == "skipped"
         assert f"ozx edit {url}" in again.notes[-1]
         with pytest.raises(UsageError, match="does not have the images"):
-            ozx.import_tiff("b.tif", url, resume=True)
+            ozx.import_image("b.tif", url, resume=True)
 
     def test_a_batch(self, bucket, capsys):  # noqa: F811
         sources = [str(FIXTURES / f"{name}.ome.zarr") for name in ("image", "plate")]

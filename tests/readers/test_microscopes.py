@@ -49,7 +49,7 @@ def imported(tmp_path):
     """Return a function that imports a file, and returns the result and the opened group."""
 
     def work(name: str, **options):
-        result = ozx.import_tiff(FORMATS / name, tmp_path / f"{name}.ozx", **options)
+        result = ozx.import_image(FORMATS / name, tmp_path / f"{name}.ozx", **options)
         return result, ozx.open(result.path)
 
     return work
@@ -98,8 +98,8 @@ def test_metadata_of_the_vendor_is_kept(imported):
 
 def test_same_file_gives_the_same_bytes_from_any_folder(tmp_path):
     shutil.copy(FORMATS / "scenes.czi", tmp_path)
-    first = ozx.import_tiff(FORMATS / "scenes.czi", tmp_path / "a.ozx")
-    second = ozx.import_tiff(tmp_path / "scenes.czi", tmp_path / "b.ozx")
+    first = ozx.import_image(FORMATS / "scenes.czi", tmp_path / "a.ozx")
+    second = ozx.import_image(tmp_path / "scenes.czi", tmp_path / "b.ozx")
     assert Path(first.path).read_bytes() == Path(second.path).read_bytes()
 
 
@@ -107,7 +107,7 @@ def test_one_image_of_several(imported):
     result, group = imported("scenes.czi", series=1)
     assert np.array_equal(group["0"][:], pixels(1))
     with pytest.raises(ozx.UsageError, match="from 0 to 1; got 2"):
-        ozx.import_tiff(FORMATS / "scenes.czi", result.path, series=2, force=True)
+        ozx.import_image(FORMATS / "scenes.czi", result.path, series=2, force=True)
 
 
 def test_blocks_are_read_by_threads_and_by_other_processes():
@@ -135,10 +135,10 @@ def test_cut_off_file_is_an_error_or_says_what_is_lost(tmp_path, length):
     path = tmp_path / "cut.czi"
     path.write_bytes((FORMATS / "scenes.czi").read_bytes()[:length])
     with pytest.raises(ozx.FormatError, match=r"cut off or damaged|cannot be read"):
-        ozx.import_tiff(path)
+        ozx.import_image(path)
     assert list(tmp_path.iterdir()) == [path]
     if length == 18_500:
-        result = ozx.import_tiff(path, on_error="fill")
+        result = ozx.import_image(path, on_error="fill")
         assert "no subblock for image 1" in " ".join(result.damage)
         group = ozx.open(result.path)
         assert np.array_equal(group["0/0"][:], pixels(0))
@@ -152,21 +152,21 @@ def test_every_cut_and_every_changed_byte_of_the_head_ends_in_an_answer(tmp_path
         for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]):
             path.write_bytes(damaged)
             try:
-                ozx.import_tiff(path, out, force=True)
+                ozx.import_image(path, out, force=True)
             except (ozx.OzxError, OSError):
                 continue
 
 
 def test_axes_cannot_be_named_otherwise():
     with pytest.raises(ozx.UsageError, match="axes of Zeiss CZI files are known"):
-        ozx.import_tiff(FORMATS / "scenes.czi", axes="tczyx")
+        ozx.import_image(FORMATS / "scenes.czi", axes="tczyx")
 
 
 def test_without_the_extra_the_message_names_the_command(tmp_path, monkeypatch):
     path = shutil.copy(FORMATS / "scenes.czi", tmp_path)
     monkeypatch.setitem(sys.modules, "openreadout", None)
     with pytest.raises(ozx.ResourceError, match=r"reading a CZI file .* needs the extra formats") as caught:
-        ozx.import_tiff(path)
+        ozx.import_image(path)
     assert caught.value.hint.startswith('Install it: pip install "ozx-toolkit[formats]". Or convert it')
 
 
@@ -192,7 +192,7 @@ def write_harmony(folder: Path) -> Path:
 
 
 def test_the_index_of_a_screen_gives_a_plate(tmp_path):
-    result = ozx.import_tiff(write_harmony(tmp_path), tmp_path / "plate.ozx")
+    result = ozx.import_image(write_harmony(tmp_path), tmp_path / "plate.ozx")
     plate = ozx.inspect(result.path).plate
     assert (plate.rows, plate.columns) == (tuple("ABCDEFGH"), tuple(map(str, range(1, 13))))
     field = ozx.open_image(result.path, "B/3/1")
@@ -216,7 +216,7 @@ def test_other_hdf5_files_are_refused(tmp_path):
     path = tmp_path / "table.h5"
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(2_000))
     with pytest.raises(ozx.FormatError, match=r"no image in this file|cannot be read"):
-        ozx.import_tiff(path)
+        ozx.import_image(path)
 
 
 def test_another_package_adds_a_reader(tmp_path, monkeypatch):
@@ -226,7 +226,7 @@ def test_another_package_adds_a_reader(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_entry_points", lambda: [added])
     registry._readers.cache_clear()
     try:
-        result = ozx.import_tiff(path)
+        result = ozx.import_image(path)
     finally:
         registry._readers.cache_clear()
     assert zarr.open_group(ozx.OzxStore(result.path), mode="r")["0"][:].tolist() == [[1, 2], [3, 4]]

@@ -20,7 +20,7 @@ from ozx.images.streaming.stream_images import Camera
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
-from ozx.operations.import_tiff import ImportManyResult, ImportResult
+from ozx.operations.import_image import ImportManyResult, ImportResult
 from ozx.operations.info import Inspection
 from ozx.operations.labels import LabelsResult
 from ozx.operations.pack_one import PackManyResult, PackResult
@@ -102,8 +102,8 @@ def use(source: Path, folder: Path) -> None:
     assert_type((live.refresh(), live.is_finished, live.state), tuple[bool, bool, str])
     exported = ozx.export(path, folder / "cells.ome.tif", sync=False)
     assert_type(exported, ExportResult)
-    assert_type(ozx.import_tiff(exported.path, folder / "imported.ozx", sync=False), ImportResult)
-    assert_type(ozx.import_tiffs([exported.path], out_dir=folder / "many", sync=False), ImportManyResult)
+    assert_type(ozx.import_image(exported.path, folder / "imported.ozx", sync=False), ImportResult)
+    assert_type(ozx.import_images([exported.path], out_dir=folder / "many", sync=False), ImportManyResult)
     if TYPE_CHECKING:
         ozx.nonsense  # type: ignore[attr-defined]  # noqa: B018
     try:

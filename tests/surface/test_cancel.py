@@ -43,14 +43,14 @@ CALLS = {
     "extract": lambda progress: ozx.extract("cells.ozx", "out.ozx", levels="0", force=True, progress=progress),
     "export": lambda progress: ozx.export("cells.ozx", "new.ome.tif", progress=progress),
     "recover": lambda progress: ozx.recover("cells.ozx", "out.ozx", force=True, progress=progress),
-    "import_tiff": lambda progress: ozx.import_tiff("cells.tif", "out.ozx", force=True, progress=progress),
+    "import_image": lambda progress: ozx.import_image("cells.tif", "out.ozx", force=True, progress=progress),
     "write_image": lambda progress: ozx.write_image("out.ozx", np.eye(900), axes="yx", force=True, progress=progress),
     "validate": lambda progress: ozx.validate("cells.ozx", level="data", progress=progress),
     "pack_many": lambda progress: ozx.pack_many([(IMAGE, "a.ozx"), (IMAGE / "labels", "b.ozx")], progress=progress),
     "pack_many, threads": lambda progress: ozx.pack_many(
         [(IMAGE, "a.ozx"), (IMAGE / "labels/cells", "b.ozx")], jobs=2, progress=progress
     ),
-    "import_tiffs": lambda progress: ozx.import_tiffs(["cells.tif", "more.tif"], out_dir="in", progress=progress),
+    "import_images": lambda progress: ozx.import_images(["cells.tif", "more.tif"], out_dir="in", progress=progress),
 }
 
 

@@ -23,6 +23,13 @@ def parameters_of(value):
     return python_inspect.signature(value).parameters if python_inspect.isfunction(value) else {}
 
 
+@pytest.mark.parametrize(("former", "name"), [("import_tiff", "import_image"), ("import_tiffs", "import_images")])
+def test_a_former_name_works_with_a_warning(former, name):
+    with pytest.warns(ozx.OzxWarning, match=f"ozx.{former} is now called ozx.{name}"):
+        assert getattr(ozx, former) is getattr(ozx, name)
+    assert former not in dir(ozx)
+
+
 def test_every_public_name_is_there():
     for name in ozx.__all__:
         assert getattr(ozx, name) is not None
@@ -67,7 +74,7 @@ def test_a_store_without_a_file_raises_no_error_that_zarr_would_take_for_a_missi
         lambda path: ozx.extract(path, path.with_suffix(".out.ozx")),
         lambda path: ozx.export(path, path.with_suffix(".ome.tif")),
         lambda path: ozx.recover(path, path.with_suffix(".out.ozx")),
-        ozx.import_tiff,
+        ozx.import_image,
     ],
 )
 def test_what_is_not_there_is_our_error_and_pythons_own_elsewhere(tmp_path, call):
@@ -84,7 +91,7 @@ def test_no_progress_is_the_default_of_every_function(name):
     assert parameters_of(getattr(ozx, name))["progress"].default is None
 
 
-@pytest.mark.parametrize("call", [ozx.pack, ozx.open, ozx.inspect, ozx.validate, ozx.import_tiff, ozx.read_value])
+@pytest.mark.parametrize("call", [ozx.pack, ozx.open, ozx.inspect, ozx.validate, ozx.import_image, ozx.read_value])
 @pytest.mark.parametrize("path", [np.zeros(3), 7, None, b"a.ozx", "a\ud800.ozx"])
 def test_what_is_no_path_is_refused(call, path):
     with pytest.raises(ozx.UsageError, match="expected a path"):

@@ -8,10 +8,10 @@ import pytest
 
 import ozx
 from ozx.cli.app import load_command
-from ozx.operations import import_tiff
+from ozx.operations import import_image
 
 #: Commands whose function has another name than the command.
-FUNCTIONS = {"import": ozx.import_tiff}
+FUNCTIONS = {"import": ozx.import_image}
 VERBS = ["pack", "unpack", "import", "repack", "extract", "export", "edit", "recover", "thumbnail"]
 #: Options about the run, about many files and about what is printed; a command passes them on by other ways.
 OF_THE_COMMAND = {"as_json", "quiet", "out_dir", "jobs", "dask", "log", "retry_failed", "yes"}
@@ -42,7 +42,7 @@ def test_options_are_the_arguments_of_the_function(verb):
 
 
 def test_options_of_an_import_are_its_arguments():
-    keywords = keywords_of(ozx.import_tiff)
+    keywords = keywords_of(ozx.import_image)
     keywords.pop("progress")
-    fields = dataclasses.fields(import_tiff._ImportOptions)
+    fields = dataclasses.fields(import_image._ImportOptions)
     assert {each.name: each.default for each in fields} == keywords

@@ -35,8 +35,8 @@ URLS = [
 FUNCTIONS = {
     "pack": [lambda url: ozx.pack("missing.zarr", url)],
     "pack_many": [lambda url: ozx.pack_many(["missing.zarr"], out_dir=url)],
-    "import_tiff": [lambda url: ozx.import_tiff("missing.tif", url)],
-    "import_tiffs": [lambda url: ozx.import_tiffs(["missing.tif"], out_dir=url)],
+    "import_image": [lambda url: ozx.import_image("missing.tif", url)],
+    "import_images": [lambda url: ozx.import_images(["missing.tif"], out_dir=url)],
     "write_image": [lambda url: ozx.write_image(url, np.zeros((4, 4), "uint8"))],
     "stream": [lambda url: ozx.stream(url, axes="yx", shape=(4, 4), dtype="uint8")],
     "unpack": [lambda url: ozx.unpack("missing.ozx", url)],
@@ -53,8 +53,8 @@ FUNCTIONS = {
 UPLOADING = {
     "pack",
     "pack_many",
-    "import_tiff",
-    "import_tiffs",
+    "import_image",
+    "import_images",
     "write_image",
     "repack",
     "extract",

@@ -52,7 +52,7 @@ COMMANDS = {
 }
 
 # Python keywords, which cannot name a module.
-_MODULES = {"import": "import_tiff"}
+_MODULES = {"import": "import_image"}
 
 
 def load_command(name: str) -> click.Command:

@@ -29,7 +29,7 @@ from ozx.quoting import quote
 
 if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichBatchProgress, RichProgress
-    from ozx.operations.import_tiff import ImportResult
+    from ozx.operations.import_image import ImportResult
     from ozx.operations.pack_one import PackResult
 
 

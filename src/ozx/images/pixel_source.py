@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import UsageError
 from ozx.flow.tasks import check_same, look_at
+from ozx.hierarchy.subset.levels import Box
 
 #: A block: a slice for each axis.
 Region = tuple[slice, ...]
@@ -168,6 +169,39 @@ class MaskSource:
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the unreadable parts of a block that was read."""
         return self._source.damage_in(region)
+
+
+class CroppedSource:
+    """The pixels of a source in a box."""
+
+    def __init__(self, source: PixelSource, box: Box) -> None:
+        self._source, self._box = source, box
+        self.axes, self.shape, self.dtype = source.axes, box.shape, source.dtype
+        self.read_alignment = tuple(map(min, source.read_alignment, box.shape))
+
+    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Read a block, into `out` if it is given."""
+        parts = self._parts(region)
+        if len(parts) == 1:
+            return self._source.read(parts[0], out)
+        assert self._box.picked is not None  # noqa: S101 (else there is one part)
+        return np.concatenate([self._source.read(part) for part in parts], self._box.picked.dimension, out)
+
+    def damage_in(self, region: Region) -> tuple[str, ...]:
+        """Return descriptions of the unreadable parts of a block that was read."""
+        return tuple(dict.fromkeys(found for part in self._parts(region) for found in self._source.damage_in(part)))
+
+    def _parts(self, region: Region) -> list[Region]:
+        """Return the regions of the source that a block consists of: one for each run of picked pixels."""
+        ends = [part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True)]
+        moved = [slice(at + start, at + stop) for at, (start, stop) in zip(self._box.start, ends, strict=True)]
+        if self._box.picked is None:
+            return [tuple(moved)]
+        axis, runs = self._box.picked.dimension, list[slice]()
+        for pixel in self._box.picked.pixels[slice(*ends[axis])]:
+            first = runs.pop().start if runs and runs[-1].stop == pixel else pixel
+            runs.append(slice(first, pixel + 1))
+        return [(*moved[:axis], run, *moved[axis + 1 :]) for run in runs]
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:

@@ -150,7 +150,7 @@ def export(
         fit the chunks and the chunk length is a suitable tile length.
     split_rgb
         Whether red, green and blue stay three channels. By default, channels of 8 or 16 bits with these names and
-        colours, as `ozx.import_tiff` writes them for a colour image, become colour pixels again.
+        colours, as `ozx.import_image` writes them for a colour image, become colour pixels again.
     jobs
         Number of threads that read and compress; by default one for each processor, at most eight.
     force

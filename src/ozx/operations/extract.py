@@ -25,12 +25,10 @@ from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset
-from ozx.hierarchy.subset.region import Selection, parse_channels, parse_levels, parse_region
+from ozx.hierarchy.subset.region import Bounds, Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
-
-Bounds = tuple[int | None, int | None] | slice | int
 
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100

@@ -1,6 +1,8 @@
 """Readers of other file formats: each turns a file into images, which `ozx import` writes.
 
-``images``, ``files``
+``images``, ``choice``
+    The part of an image that is read: chosen channels and a region.
+``files``
     What a reader gives: images with their pixels, levels and metadata, and the files they come from.
 ``registry``
     The reader of a file: one of another package (entry points ``ozx.readers``), that of TIFF, or that of microscopes.

@@ -10,6 +10,7 @@ from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
+from ozx.hierarchy.subset.region import Selection
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
 from ozx.images.writing.new_image import (
@@ -21,6 +22,7 @@ from ozx.images.writing.new_image import (
     plate_of,
     series_of,
 )
+from ozx.readers.choice import choose_part
 from ozx.readers.images import Images
 from ozx.readers.notes import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
 
@@ -37,6 +39,7 @@ class HierarchyOptions:
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)  # how levels are made
     is_label: bool = False  # whether pixels are labels
     version: str = "0.5"  # the OME-Zarr version to write
+    selection: Selection | None = None  # the part of each image to read; None for all
     target: str = "OUT.ozx"  # the file to write, for the commands in notes
 
 
@@ -60,11 +63,15 @@ def plan_images(found: Images, options: HierarchyOptions) -> tuple[NewHierarchy,
     notes, numbers = ImageNotes(found.count), list(found.images)
     if options.edits is not None:
         options.edits.check_axes([axes_of(found.images[number].source) for number in numbers])
+    if options.selection is not None:
+        options.selection.check([axes_of(found.images[number].source) for number in numbers], ())
     is_plate = found.plate is not None and not options.is_alone
     images = {number: _new_image(found, number, options, notes, is_alone=not is_plate) for number in numbers}
     files = dict(found.others) if options.keep_ome_xml else {}
     if found.ome_xml is not None and options.keep_ome_xml:
         files[ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
+    for key in files if options.selection is not None else ():
+        notes.add(None, Note(f"{key} is kept unchanged: it describes the whole original file"))
     if found.plate is not None and is_plate:
         hierarchy = plate_of(_named_plate(found, found.plate, options, notes), images, files)
     elif len(images) > 1:
@@ -115,8 +122,15 @@ def _new_image(found: Images, number: int, options: HierarchyOptions, notes: Ima
                 f"{', '.join(source.axes)}",
                 path=found.path,
             )
-        return new.with_integers()
-    return replace(new, channels=_channels(description, new.channel_count, edits))
+        new = new.with_integers()
+    else:
+        new = replace(new, channels=_channels(description, new.channel_count, edits))
+    if options.selection is None:
+        return new
+    new, said = choose_part(new, options.selection, "the image" if found.count == 1 else f"image {number}")
+    for note in map(Note, said):
+        notes.add(number, note)
+    return new
 
 
 def _place(

@@ -13,10 +13,12 @@ from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.json.reading import parse_document
+from ozx.hierarchy.json.reading import as_object, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
-from ozx.images.writing.new_image import NewHierarchy
+from ozx.hierarchy.ome.colors import parse_shown_channels
+from ozx.hierarchy.ome.model import parse_ome
+from ozx.images.writing.new_image import NewHierarchy, NewImage
 from ozx.quoting import quote
 from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.registry import open_images
@@ -68,8 +70,11 @@ def _files_of(found: Images) -> frozenset[str]:
     return frozenset(map(os.path.realpath, found.files))
 
 
-def has_images(archive: Place, hierarchy: NewHierarchy) -> bool:
-    """Return whether an archive contains the images of a hierarchy, compared by path, shape and pixel type."""
+def has_images(archive: Place, hierarchy: NewHierarchy, *, is_part: bool = False) -> bool:
+    """Return whether an archive contains the images of a hierarchy, compared by path, shape and pixel type.
+
+    Parts of one image may have equal shapes: they are also compared by their place and the names of channels.
+    """
     source = archive.open()
     try:
         view = ArchiveView(source)
@@ -81,11 +86,24 @@ def has_images(archive: Place, hierarchy: NewHierarchy) -> bool:
             pixels = image.sources[0]
             if (document.get("shape"), document.get("data_type")) != (list(pixels.shape), pixels.dtype.name):
                 return False
+            if is_part and not _is_same_part(view, path, image):
+                return False
     except FormatError:
         return False
     finally:
         source.close()
     return True
+
+
+def _is_same_part(view: ArchiveView, path: str, image: NewImage) -> bool:
+    item = view.find(join_path(path, METADATA))
+    attributes = {} if item is None else as_object(parse_document(view.read_document(item), item.key).get("attributes"))
+    ome = parse_ome(attributes, 3)
+    if ome is None or not ome.multiscales or not ome.multiscales[0].datasets:
+        return False
+    names = zip(parse_shown_channels(ome.raw), image.channels, strict=False)
+    is_there = ome.multiscales[0].datasets[0].translation == image.levels[0].translation
+    return is_there and all(new.label in (None, old.label) for old, new in names)
 
 
 def other_metadata(archive: Place, edits: Edits | None) -> list[str]:

@@ -156,7 +156,7 @@ def test_what_is_no_error_of_ozx_is_shown_too(folder, shown_in, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr("ozx.operations.import_tiff.import_tiff", broken)
+    monkeypatch.setattr("ozx.operations.import_image.import_image", broken)
     window = shown_in(RecordedWindow())
     assert convert(["stack.ome.tif"]) == 1
     assert "stack.ome.tif" in window.said[0]

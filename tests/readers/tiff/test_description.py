@@ -110,12 +110,12 @@ def test_a_unit_that_is_unknown(tmp_path, kind):
     else:
         size = " ".join(f'PhysicalSize{axis}="2" PhysicalSize{axis}Unit="furlong"' for axis in "XY")
         path = write_ome(tmp_path / "a.tif", ome_xml(ome_image(attributes=size)), pixels((1, 30, 40)))
-    (note,) = ozx.import_tiff(path, sync=False).notes
+    (note,) = ozx.import_image(path, sync=False).notes
     assert note == (
         "the unit 'furlong' of the pixel size along y, x is unknown, so the size has no unit; "
         f"to set one: ozx edit {tmp_path}/a.ozx --unit y=micrometer,x=micrometer"
     )
     run(note)
     assert sizes(tmp_path / "a.ozx") == [2.0]
-    assert not ozx.import_tiff(path, unit="um", force=True, sync=False).notes
-    assert not ozx.import_tiff(path, pixel_size="1um", force=True, sync=False).notes
+    assert not ozx.import_image(path, unit="um", force=True, sync=False).notes
+    assert not ozx.import_image(path, pixel_size="1um", force=True, sync=False).notes

@@ -18,7 +18,7 @@ UM, NO = "micrometer", None
 
 def described(name, tmp_path):
     """Return the result and the images of an imported file."""
-    result = ozx.import_tiff(CASES / name, tmp_path / "out.ozx")
+    result = ozx.import_image(CASES / name, tmp_path / "out.ozx")
     return result, ozx.inspect(result.path).to_dict()["images"]
 
 

@@ -6,8 +6,9 @@ import struct
 import numpy as np
 import pytest
 import tifffile
-from tiffs import file_data, ome_image, ome_xml, pixels, write, write_ome
+from tiffs import file_data, ome_image, ome_xml, pixels, squeezed_axes, squeezed_series, write, write_ome
 
+import ozx
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.units import PixelSize
 from ozx.readers.images import ReadingOptions
@@ -205,3 +206,51 @@ def test_planes_that_nothing_counts_are_told(tmp_path, compression):
 def test_names_outside_of_the_folder_are_refused_on_every_system(name):
     with pytest.raises(FormatError, match="the OME-XML refers to a file outside of its own folder"):
         check_files([name], "a.ome.tif")
+
+
+@pytest.mark.parametrize(
+    ("size", "parts", "axes"),
+    [
+        ((6, 2, 1, 30, 40), '<ModuloAlongT Type="lifetime" Start="0" End="2"/>', "tcyx"),
+        ((1, 6, 1, 30, 40), '<ModuloAlongC Type="lambda" Start="500" Step="10" End="550"/>', "cyx"),
+        ((1, 1, 6, 30, 40), '<ModuloAlongZ Type="angle"><Label>a</Label><Label>b</Label></ModuloAlongZ>', "zyx"),
+        ((6, 1, 1, 30, 40), '<ModuloAlongT Type="rotation" Start="0" End="2"/>', "tyx"),
+        ((5, 2, 1, 30, 40), '<ModuloAlongT Type="lifetime" Start="0" End="7"/>', "tcyx"),
+    ],
+    ids=["lifetimes", "wavelengths alone", "angles", "unknown type", "of a longer image"],
+)
+def test_an_annotation_that_divides_an_axis_leaves_it_whole(tmp_path, size, parts, axes):
+    path = write_modulo(tmp_path / "a.ome.tif", size, parts)
+    result = ozx.import_image(path, sync=False)
+    image = ozx.open_image(result.path)
+    assert "".join(axis.name for axis in image.axes) == axes
+    np.testing.assert_array_equal(image.read().reshape(size), pixels(size))
+
+
+def test_export_leaves_out_the_division_of_an_axis_of_another_length(tmp_path):
+    path = write_modulo(tmp_path / "a.ome.tif", (6, 2, 1, 30, 40), '<ModuloAlongT Type="lifetime" Start="0" End="2"/>')
+    ozx.import_image(path, tmp_path / "a.ozx", sync=False)
+    for options, letters, is_left_out in (
+        ({}, "THCYX", False),
+        ({"channels": 0}, "THYX", False),
+        ({"region": "t=1:3"}, "TCYX", True),
+    ):
+        result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif", force=True, sync=False, **options)
+        with tifffile.TiffFile(tmp_path / "b.ome.tif") as file:
+            assert (squeezed_axes(squeezed_series(file)[0]), "Modulo" in file.ome_metadata) == (
+                letters,
+                not is_left_out,
+            )
+        assert any("annotation that divides an axis is left out" in note for note in result.notes) == is_left_out
+    ozx.import_image(path, tmp_path / "c.ozx", times="1:3", sync=False)
+    ozx.export(tmp_path / "c.ozx", tmp_path / "b.ome.tif", force=True, sync=False)
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "b.ome.tif"), pixels((6, 2, 1, 30, 40))[1:3, :, 0])
+
+
+def write_modulo(path, size, parts):
+    """Write an OME-TIFF file with an annotation that divides an axis."""
+    value = f'<Modulo namespace="http://www.openmicroscopy.org/Schemas/Additions/2011-09">{parts}</Modulo>'
+    space = 'Namespace="openmicroscopy.org/omero/dimension/modulo"'
+    annotation = f'<XMLAnnotation ID="Annotation:0" {space}><Value>{value}</Value></XMLAnnotation>'
+    image = ome_image(size=size).replace("</Image>", '<AnnotationRef ID="Annotation:0"/></Image>')
+    return write_ome(path, ome_xml(f"{image}<StructuredAnnotations>{annotation}</StructuredAnnotations>"), pixels(size))

@@ -282,7 +282,7 @@ def _convert_one(path: str, window: ProgressWindow, number: int, count: int) -> 
     progress = WindowProgress(window, os.path.basename(os.path.abspath(path)), number, count)
     progress.advance(0)
     # Slow to import: so the window appears first.
-    from ozx.operations.import_tiff import import_tiff  # noqa: PLC0415
+    from ozx.operations.import_image import import_image  # noqa: PLC0415
     from ozx.operations.pack import pack  # noqa: PLC0415
 
     if path.lower().endswith(".ozx"):
@@ -296,7 +296,7 @@ def _convert_one(path: str, window: ProgressWindow, number: int, count: int) -> 
     if os.path.isdir(path):
         packed = pack(path, out, force=force, progress=progress)
         return _describe(packed.path, packed.notes)
-    imported = import_tiff(path, out, force=force, progress=progress)
+    imported = import_image(path, out, force=force, progress=progress)
     return _describe(imported.path, (*imported.notes, *imported.damage))
 
 

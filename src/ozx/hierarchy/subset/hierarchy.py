@@ -39,7 +39,7 @@ from ozx.hierarchy.subset.levels import (
     crop_levels,
     place_axes,
 )
-from ozx.hierarchy.subset.region import IndexRange, Selection, UnitRange, find_channels
+from ozx.hierarchy.subset.region import IndexRange, Selection, find_channels
 from ozx.hierarchy.zarr.array import parse_array
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, check_understood
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
@@ -331,7 +331,8 @@ class _SubsetPlanner:
         """Plan the crops of all images, then the metadata of arrays and groups."""
         found = {path: ome for path, ome in map(self._parse, self._documents) if ome is not None and ome.multiscales}
         order = sorted(found, key=lambda path: breadth_first(join_path(path, METADATA)))
-        self._selection.check([multiscale for ome in found.values() for multiscale in ome.multiscales])
+        multiscales = [multiscale for ome in found.values() for multiscale in ome.multiscales]
+        self._selection.check([one.axes for one in multiscales], [len(one.datasets) for one in multiscales])
         for path in order:
             self._add_image(path, found[path])
         self._subset.dropped |= {path for path in self._listed - self._kept.keys() if self._is_array(path)}
@@ -395,7 +396,7 @@ class _SubsetPlanner:
         picked: tuple[int, ...] = ()
         for axis, limits in selection.region.items():
             if axis in places:
-                start, stop = _resolve(axis, limits, places[axis], where)
+                start, stop = places[axis].resolve(axis, limits, where)
                 requested[axis] = Interval(Fraction(start), Fraction(stop))
         if has_channels:
             finest = self._layout(path, multiscale.datasets[kept[0]])
@@ -618,12 +619,6 @@ class _SubsetPlanner:
 
 def _path(multiscale: Multiscale, number: int) -> str:
     return multiscale.datasets[number].path or ""
-
-
-def _resolve(axis: str, limits: IndexRange | UnitRange, place: AxisPlace, where: str) -> tuple[int, int]:
-    if isinstance(limits, IndexRange):
-        return limits.resolve(axis, place.length, where)
-    return limits.resolve(axis, place.length, where, place.scale, place.translation, place.unit)
 
 
 def _differing(array: str) -> UnsupportedError:

@@ -12,6 +12,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.ome.model import Dataset, Multiscale
 from ozx.hierarchy.ome.transformations import exact
+from ozx.hierarchy.subset.region import IndexRange, UnitRange
 from ozx.hierarchy.zarr.layout import ArrayLayout, Lengths, relayout_document
 
 # Alignment of a requested region with the chunks of each resolution level.
@@ -247,6 +248,12 @@ class AxisPlace(NamedTuple):
     translation: float
     unit: str | None
     is_channel: bool
+
+    def resolve(self, axis: str, limits: IndexRange | UnitRange, where: str) -> tuple[int, int]:
+        """Return start and stop of a range in pixels; `axis` is its name."""
+        if isinstance(limits, IndexRange):
+            return limits.resolve(axis, self.length, where)
+        return limits.resolve(axis, self.length, where, self.scale, self.translation, self.unit)
 
 
 #: How a level is computed from the level before: the numbers of the axes to halve, once after the other (twice for a

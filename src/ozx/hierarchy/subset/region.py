@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.model import Multiscale, unknown_axis
+from ozx.hierarchy.ome.model import Axis, unknown_axis
 from ozx.hierarchy.ome.units import ALL_UNITS, check_unit, unit_factor
 
-#: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice, or a single index.
 #: Channels by name or number.
 ChannelsLike = str | int | Iterable[str | int]
-RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
+#: A range ``(start, stop)`` of an axis, a slice, or a single index.
+Bounds = tuple[int | None, int | None] | slice | int
+#: Input of `parse_region`: text, or ranges by axis.
+RegionLike = str | Mapping[str, Bounds]
 
 _AXIS = re.compile(r"\s*([^=\s]+)\s*=(.*)", re.DOTALL)
 _BOUND = r"\s*(?:(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]{1,3})?)\s*([^\W\d_]*))?\s*"
@@ -126,7 +128,7 @@ def centred_range(
     if not (math.isfinite(scale) and scale > 0 and math.isfinite(translation)):
         raise UsageError(
             f"{where}: axis {axis} has no pixel size, so a region in units has no meaning",
-            hint="Give the region in pixels, or write the pixel size with ozx edit --scale.",
+            hint="Give the region in pixels, or write the pixel size with ozx edit --pixel-size.",
         )
     if not all(end is None or math.isfinite(end) for end in bounds):
         raise UsageError(f"{where}: expected finite numbers for {axis}; got {bounds[0]}:{bounds[1]}")
@@ -182,11 +184,11 @@ def _parse_text(text: str) -> dict[str, IndexRange | UnitRange]:
         axis, bounds = match.groups()
         if axis in region:
             raise UsageError(f"axis {axis} is given twice in {text!r}")
-        region[axis] = _parse_range(axis, bounds)
+        region[axis] = parse_range(axis, bounds)
     return region
 
 
-def _parse_range(axis: str, text: str) -> IndexRange | UnitRange:
+def parse_range(axis: str, text: str) -> IndexRange | UnitRange:
     """Parse the range of one axis, such as ``0:512``, ``3`` or ``10:20um``."""
     match = _RANGE.fullmatch(text)
     if match is None or not any(match.groups()):
@@ -250,21 +252,21 @@ class Selection:
     # Whether the region grows to whole chunks, which are then moved without decoding.
     whole_chunks: bool = False
 
-    def check(self, multiscales: Sequence[Multiscale]) -> None:
-        """Raise an error if an axis or level of the selection exists in no image."""
-        if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
+    def check(self, images: Sequence[Sequence[Axis]], counts: Sequence[int]) -> None:
+        """Raise an error if an axis or level of the selection exists in no image; `counts` are numbers of levels."""
+        if not images and (self.region or self.channels or self.levels is not None or self.skipped):
             raise UsageError("expected an image from which to extract levels, channels or a region; found none")
-        names = [axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None]
+        names = [axis.name for axes in images for axis in axes if axis.name is not None]
         for axis in self.region:
             if axis not in names:
                 raise unknown_axis(axis, names)
-        channel_axes = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.type == "channel"}
+        channel_axes = {axis.name for axes in images for axis in axes if axis.type == "channel"}
         if self.channels and not channel_axes:
             raise UsageError("expected an image with channels; no image has a channel axis")
         if self.channels and channel_axes & self.region.keys():
             raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
         if self.levels is not None:
-            require_levels(self.levels, [len(multiscale.datasets) for multiscale in multiscales])
+            require_levels(self.levels, counts)
 
 
 def require_levels(levels: IndexRange, counts: Sequence[int]) -> None:

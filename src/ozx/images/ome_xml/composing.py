@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from xml.etree.ElementTree import Element, SubElement
 
@@ -268,6 +269,7 @@ class KeptXml:
                 raise FormatError("expected pixels in every image of the OME-XML; one image has none")
             self._update_image(element, pixels, image, number, notes)
             set_pixels(pixels, image, first)
+        self._remove_unused()
         self._update_plate(kept, plate)
         # The new file is another file, written by another program.
         self.root.attrib.pop("UUID", None)
@@ -290,13 +292,16 @@ class KeptXml:
             if before is None or before.unit != size.unit or not math.isclose(before.value, size.value):
                 set_size(pixels, axis, size)
         lengths = zip("TCZ", image.shape[:3], strict=True)
-        planes = pixels.findall(self._tag("Plane"))
-        if planes and any(pixels.get(f"Size{axis}") != str(length) for axis, length in lengths):
-            notes.append(
-                f"{image.path or 'the root'}: the OME-XML metadata of single planes is left out, "
-                "because the length of t, c or z changed"
-            )
-            _remove(pixels, planes)
+        changed = [axis for axis, length in lengths if pixels.get(f"Size{axis}") != str(length)]
+        planes = pixels.findall(self._tag("Plane")) if changed else []
+        for what, is_there in (
+            ("metadata of single planes", bool(planes)),
+            ("annotation that divides an axis", self._divide_no_more(element, changed)),
+        ):
+            if is_there:
+                reason = "because the length of t, c or z changed"
+                notes.append(f"{image.path or 'the root'}: the OME-XML {what} is left out, {reason}")
+        _remove(pixels, planes)
         channels = pixels.findall(self._tag("Channel"))
         samples = [channel.get("SamplesPerPixel", "1") for channel in channels]
         if image.is_rgb and samples == ["3"]:
@@ -308,6 +313,32 @@ class KeptXml:
             return
         for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
             _update_channel(channel, known.channels[place], new, place)
+
+    @cached_property
+    def _dividing(self) -> list[Element]:
+        """The annotations that divide an axis into lifetimes or the like (OME, "6D, 7D and 8D storage")."""
+        annotations = self.root.iter(self._tag("XMLAnnotation"))
+        return [one for one in annotations if any("}ModuloAlong" in child.tag for child in one.iter())]
+
+    def _divide_no_more(self, image: Element, changed: Sequence[str]) -> bool:
+        """Remove references to annotations that divide an axis of another length than before; tell if there were any.
+
+        Readers follow such an annotation: tifffile would find 8 lifetimes in a file with fewer.
+        """
+        endings = tuple(f"}}ModuloAlong{axis}" for axis in changed)
+        names = {one.get("ID") for one in self._dividing if any(child.tag.endswith(endings) for child in one.iter())}
+        found = False
+        for parent in list(image.iter()) if changed and names else ():
+            references = [ref for ref in parent.findall(self._tag("AnnotationRef")) if ref.get("ID") in names]
+            _remove(parent, references)
+            found = found or bool(references)
+        return found
+
+    def _remove_unused(self) -> None:
+        """Remove the annotations that divide an axis of no image."""
+        used = {ref.get("ID") for ref in self.root.iter(self._tag("AnnotationRef"))} if self._dividing else set()
+        for parent in self.root.findall(self._tag("StructuredAnnotations")):
+            _remove(parent, [one for one in parent if one in self._dividing and one.get("ID") not in used])
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
         """Remove images that are not exported, and all references to them."""

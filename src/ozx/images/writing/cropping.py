@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import numpy as np
 import zarr
-from numpy.typing import NDArray
 
 from ozx.codecs.pixel_codec import open_codec
 from ozx.errors import UnsupportedError
@@ -28,9 +25,8 @@ from ozx.hierarchy.json.reading import dump_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
-from ozx.hierarchy.subset.levels import Box
 from ozx.hierarchy.subset.region import Selection
-from ozx.images.pixel_source import ArraySource, Region
+from ozx.images.pixel_source import ArraySource, CroppedSource
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.downsampling import halved_shape, parse_method
 from ozx.images.writing.hierarchy_writing import MadeLevels, iter_pixels
@@ -89,45 +85,11 @@ def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Itera
             yield group, replace(subset, arrays={**subset.arrays, **cropped})
 
 
-@dataclass(frozen=True, slots=True)
-class CroppedPixels:
-    """The pixels of a level in a box, as an array."""
-
-    level: Level
-    box: Box
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the box."""
-        return self.box.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the pixels."""
-        return self.level.dtype
-
-    @property
-    def chunks(self) -> tuple[int, ...]:
-        """The shape of the smallest unit that is decoded."""
-        return self.level.chunks
-
-    def __getitem__(self, region: Region) -> NDArray[Any]:
-        start, picked = self.box.start, self.box.picked
-        key = [slice(part.start + at, part.stop + at) for part, at in zip(region, start, strict=True)]
-        if picked is None:
-            return self.level[tuple(key)]
-        planes = []
-        for pixel in picked.pixels[region[picked.dimension]]:
-            key[picked.dimension] = slice(pixel, pixel + 1)
-            planes.append(self.level[tuple(key)])
-        return np.concatenate(planes, picked.dimension)
-
-
 def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyramid) -> MadeLevels:
     """Return the levels to make of a cropped array; the array itself is left out if its chunks are moved."""
     first = subset.arrays[pyramid.array]
     array = opened_array(group[join_path(start, pyramid.array)])
-    pixels = CroppedPixels(Level(array, pyramid.array), first.box)
+    pixels = Level(array, pyramid.array)
     if pixels.dtype.kind not in _KINDS:  # a text of one chunk may fill the memory, and no image has such pixels
         raise UnsupportedError(
             f"{pyramid.array}: expected pixels that are numbers, which can be cropped; found {pixels.dtype}",
@@ -143,7 +105,7 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
         shards[len(works)] = OpenShards(subset.arrays[path].new, path)
         works.append(_work(path, subset.arrays[path], (halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
-    source = ArraySource(pixels, axes)
+    source = CroppedSource(ArraySource(pixels, axes), first.box)
     return MadeLevels(Pyramid(source, works, parse_method(pyramid.method), channel=pyramid.channel), shards)
 
 

@@ -169,17 +169,25 @@ def read_companion(path: str) -> str | None:
         raise FormatError("expected UTF-8 text in the OME-XML", path=path) from None
 
 
-def with_full_paths(text: str, folder: str) -> str:
-    """Return OME-XML with absolute paths as file names, for tifffile.
+# OME, "6D, 7D and 8D storage": an annotation divides T, C or Z into lifetimes, wavelengths, angles. In OME-Zarr the
+# axis is whole, as SizeT says, and tifffile fails where the annotation does not fit the axis any more.
+_PARTS_OF_AXIS = "ModuloAlong"
+
+
+def for_tifffile(text: str, folder: str | None = None) -> str:
+    """Return OME-XML without annotations that divide an axis, and with absolute paths if the files are in `folder`.
 
     tifffile looks for all files in the folder of the first TIFF file, and follows symbolic links to this folder. The
     names in a companion file, however, are relative to the folder of the companion file.
     """
-    root, folder = parse_xml(text, "the OME-XML"), os.path.abspath(folder)
-    for element in root.iter():
+    root = parse_xml(text, "the OME-XML")
+    for divided in root.findall("StructuredAnnotations") if _PARTS_OF_AXIS in text else ():
+        divided.clear()
+    folder = None if folder is None else os.path.abspath(folder)
+    for element in root.iter() if folder is not None else ():
         # As in `parse_ome_xml`, so that the names are those that were checked.
         if element.tag.endswith("UUID") and (name := element.get("FileName")):
-            element.set("FileName", os.path.join(folder, name))
+            element.set("FileName", os.path.join(folder or "", name))
     return tostring(root, encoding="unicode")
 
 
@@ -282,7 +290,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         check_uuids(document)
         check_files(document.files, path)
         folder = os.path.dirname(path)
-        with _parsed(os.path.join(folder, document.files[0]), omexml=with_full_paths(text or "", folder)) as file:
+        with _parsed(os.path.join(folder, document.files[0]), omexml=for_tifffile(text or "", folder)) as file:
             yield file, document, text
         return
     with _parsed(path) as file:
@@ -296,7 +304,11 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
             if document is not None:
                 check_uuids(document)
                 check_files(document.files, path)
-            yield file, document, text
+            if document is None or text is None or _PARTS_OF_AXIS not in text:
+                yield file, document, text
+                return
+            with _parsed(path, omexml=for_tifffile(text)) as again:
+                yield again, document, text
             return
     # OME-TIFF, "BinaryOnly": this file only names the file with the metadata.
     if is_master:
@@ -345,7 +357,7 @@ def _read_images(
 ) -> Images:
     series, lost = _list_series(file, options, said)
     damage = list(lost)
-    files, notes = FileSet(), [f"tifffile: {message}" for message in said if not _TOLD.search(message)]
+    files, notes = FileSet(), [f"tifffile: {message}" for message in dict.fromkeys(said) if not _TOLD.search(message)]
     is_fitting = document is not None and len(document.images) == len(series)
     if document is not None and (series[0].kind == "ome" or (series[0].kind == "mmstack" and is_fitting)):
         numbers = _match(document, series)

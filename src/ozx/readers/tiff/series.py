@@ -1,4 +1,4 @@
-"""The series of a TIFF file, one for each image: as tifffile has them, but for positions, thumbnails and lifetimes."""
+"""The series of a TIFF file, one for each image: as tifffile has them, but for positions and thumbnails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # tifffile's codes of tiles or positions, of phases and of mosaics: each is an image of its own.
 _OTHER_IMAGES = "RPM"
-_OF_PLANES = "TCZ"
 
 
 def list_series(file: TiffFile) -> list[TiffPageSeries]:
@@ -60,12 +59,10 @@ def dimensions_of(series: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def _divided(series: TiffPageSeries) -> Iterator[TiffPageSeries]:
-    """Yield the images of a series: one for each position, with lifetimes and the like joined to their axis."""
+    """Yield the images of a series: one for each position."""
     axes, shape = dimensions_of(series)
     if series.kind == "lsm" and axes.endswith("XC") and shape[-1] == 1:
         axes, shape = axes[:-1], shape[:-1]
-    if series.kind == "ome":
-        axes, shape = _joined(axes, shape)
     outer = next((at for at, code in enumerate(axes) if code in _OTHER_IMAGES and shape[at] > 1), None)
     pages = list(series.pages)
     planes = len(axes) - sum(code in "YXS" for code in axes)
@@ -86,24 +83,6 @@ def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSe
         return None
     codes, lengths = "".join(planes) + axes[outer:], (*planes.values(), *shape[outer:])
     return _made(series, list(series.pages), codes, lengths)
-
-
-def _joined(axes: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-    """Return the axes of an image of OME-XML, with SizeT, SizeC and SizeZ as its model says.
-
-    tifffile divides an axis by ``ModuloAlongT``, ``ModuloAlongC`` or ``ModuloAlongZ`` (OME, "6D, 7D and 8D storage"):
-    the part is the axis behind it, or stands for it.
-    """
-    letters, lengths = list(axes), list(shape)
-    for at in reversed(range(len(letters))):
-        if letters[at] in "TCZYXS":
-            continue
-        if at and letters[at - 1] in _OF_PLANES:
-            lengths[at - 1] *= lengths.pop(at)
-            letters.pop(at)
-        elif missing := [code for code in _OF_PLANES if code not in letters]:
-            letters[at] = missing[0]
-    return "".join(letters), tuple(lengths)
 
 
 def _made(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:

@@ -11,7 +11,15 @@ import click
 from ozx.cli.arguments import names_output, output_of_one, refuse_folder
 from ozx.cli.batch import Verb, run_resumable
 from ozx.cli.exit_codes import DONE, WITH_LOSS
-from ozx.cli.options import dask_option, jobs_option, new_layout_options, parse_metadata, result_options
+from ozx.cli.options import (
+    dask_option,
+    jobs_option,
+    join_parts,
+    new_layout_options,
+    parse_metadata,
+    part_options,
+    result_options,
+)
 from ozx.cli.output import format_bytes
 from ozx.cli.run_logging import log_options
 from ozx.errors import UsageError
@@ -19,7 +27,7 @@ from ozx.flow.batch import hint_with_folder
 from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
-from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
+from ozx.operations.import_image import ImportManyResult, ImportResult, import_image, import_images
 from ozx.quoting import quote
 
 _ENDINGS = (".ozx",)
@@ -33,6 +41,8 @@ _MIXED = 3
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Write the files to this folder, not beside IMAGE."
 )
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
+@part_options
+@click.option("--times", metavar="N:N", help="Time points, as in 2:5 or 3, or in a unit, as in 10:60s.")
 @click.option("--axes", metavar="tczyx", help="Axes in the order of the file, instead of the axes that the file names.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
 @click.option(
@@ -93,13 +103,14 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx import cells.ome.tif
       ozx import stack.tif stack.ozx --axes tyx --pixel-size 0.65um
       ozx import slide.svs --series 0 --reuse-levels
+      ozx import movie.czi --channels DAPI --times 2:5 --region x=100:200,y=10:60um
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
-    return run_resumable(_VERB, _import_many, arguments, _split_arguments, **parse_metadata(options))
+    return run_resumable(_VERB, _import_many, arguments, _split_arguments, **parse_metadata(join_parts(options)))
 
 
 def _import_many(sources: list[str], *, executor: Executor | None, **options: Any) -> ImportManyResult:
-    return import_tiffs(sources, file_executor=executor, **options)
+    return import_images(sources, file_executor=executor, **options)
 
 
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
@@ -179,4 +190,4 @@ def _lines(imported: ImportResult) -> list[str]:
     return [f"{imported.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb("imported", import_tiff, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)
+_VERB = Verb("imported", import_image, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)

@@ -26,7 +26,7 @@ from tiffs import (
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.operations import import_tiff as import_module
+from ozx.operations import import_image as import_module
 from ozx.readers.imported import Claims
 from ozx.readers.registry import open_images
 from ozx.readers.tiff import segments as tiff_segments
@@ -35,7 +35,7 @@ from ozx.readers.tiff import segments as tiff_segments
 def imported(path, out=None, **options):
     """Import a file, and return the group, after asking the validator."""
     out = path.with_name("out.ozx") if out is None else out
-    result = ozx.import_tiff(path, out, sync=False, force=True, **options)
+    result = ozx.import_image(path, out, sync=False, force=True, **options)
     assert result.status == "imported"
     report = ozx.validate(out, profile="strict")
     assert not [finding for finding in report.findings if finding.severity != "note"], report.findings
@@ -187,7 +187,7 @@ def test_options_win_over_the_file(tmp_path):
 
 def test_what_is_unknown_is_one_without_a_unit(tmp_path):
     path = write(tmp_path / "cells.tif", pixels((4, 30, 40)), photometric="minisblack")
-    result = ozx.import_tiff(path, sync=False)
+    result = ozx.import_image(path, sync=False)
     group = ozx.open(result.path)
     assert result.path == str(tmp_path / "cells.ozx")
     assert (scales(group), units(group)) == ([1.0] * 3, dict.fromkeys("zyx"))
@@ -207,13 +207,13 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
 def test_a_pixel_size_for_all_axes_of_a_stack_names_what_it_does_to_z(tmp_path, pixel_size, note):
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, pixels((4, 30, 40)), imagej=True, metadata={"axes": "ZYX", "spacing": 0.5, "unit": "um"})
-    said = [text for text in ozx.import_tiff(path, pixel_size=pixel_size).notes if "planes" in text]
+    said = [text for text in ozx.import_image(path, pixel_size=pixel_size).notes if "planes" in text]
     assert (note in said[0]) if note else said == []
 
 
 def test_a_stack_without_a_distance_between_planes(tmp_path):
     path = write(tmp_path / "a.tif", pixels((4, 30, 40)), photometric="minisblack")
-    assert any("--pixel-size z=2um" in text for text in ozx.import_tiff(path, pixel_size={"y": 1, "x": 1}).notes)
+    assert any("--pixel-size z=2um" in text for text in ozx.import_image(path, pixel_size={"y": 1, "x": 1}).notes)
 
 
 def test_a_note_says_why_a_copy_of_a_jpeg_is_large(tmp_path):
@@ -222,7 +222,7 @@ def test_a_note_says_why_a_copy_of_a_jpeg_is_large(tmp_path):
     for name, compression, count in (("a", "jpeg", 1), ("b", "zlib", 0)):
         arguments = {"level": 40} if compression == "jpeg" else {}
         write(tmp_path / f"{name}.tif", array, photometric="rgb", compression=compression, compressionargs=arguments)
-        notes = ozx.import_tiff(tmp_path / f"{name}.tif").notes
+        notes = ozx.import_image(tmp_path / f"{name}.tif").notes
         assert len([note for note in notes if "times as large as its source, which is JPEG" in note]) == count
 
 
@@ -232,7 +232,7 @@ def test_axes_that_somebody_says(tmp_path):
     assert axes(imported(path, axes=["c", "y", "x"])) == "cyx"
     for wrong in ("yx", "tczyx", "txx", "qyx", "tzc"):
         with pytest.raises(UsageError, match="axes: expected"):
-            ozx.import_tiff(path, tmp_path / "wrong.ozx", axes=wrong)
+            ozx.import_image(path, tmp_path / "wrong.ozx", axes=wrong)
     assert not (tmp_path / "wrong.ozx").exists()
 
 
@@ -264,7 +264,7 @@ def test_several_images_are_a_series(tmp_path):
     assert axes(only) == "yx"
     check_pixels(only, path, series=1)
     with pytest.raises(UsageError, match="from 0 to 1; got 2"):
-        ozx.import_tiff(path, tmp_path / "wrong.ozx", series=2)
+        ozx.import_image(path, tmp_path / "wrong.ozx", series=2)
 
 
 def plate_file(path, *, spare=0):
@@ -301,7 +301,7 @@ def test_a_plate(tmp_path):
 
 def test_images_in_no_well_are_told(tmp_path):
     path = plate_file(tmp_path / "a.ome.tif", spare=2)
-    result = ozx.import_tiff(path, sync=False)
+    result = ozx.import_image(path, sync=False)
     assert any(note.startswith("2 images belong to no well") for note in result.notes)
     group = imported(path, series=4)
     np.testing.assert_array_equal(group["0"][:], pixels((5, 30, 40))[4])
@@ -328,7 +328,7 @@ def test_levels_that_do_not_fit_are_made_anew(tmp_path):
     with tifffile.TiffWriter(path) as file:
         file.write(full, subifds=1, tile=(128, 128), metadata={"axes": "YX"})
         file.write(full[::2, ::3], subfiletype=1, tile=(128, 128))
-    result = ozx.import_tiff(path, tmp_path / "out.ozx", reuse_levels=True, sync=False)
+    result = ozx.import_image(path, tmp_path / "out.ozx", reuse_levels=True, sync=False)
     assert any("level 1 of the file, uint16 of 600×334, does not match" in note for note in result.notes)
     assert ozx.open(tmp_path / "out.ozx")["1"].shape == (600, 500)
 
@@ -361,7 +361,7 @@ def test_labels(tmp_path):
     for array in (pixels((40, 50), "f4"), pixels((40, 50, 3), "u1")):
         path = write(tmp_path / "b.tif", array, photometric="rgb" if array.ndim == 3 else None)
         with pytest.raises(UsageError, match="expected integer labels without channels"):
-            ozx.import_tiff(path, tmp_path / "wrong.ozx", labels=True)
+            ozx.import_image(path, tmp_path / "wrong.ozx", labels=True)
 
 
 def test_layout_and_levels_as_asked_for(tmp_path):
@@ -377,9 +377,9 @@ def test_layout_and_levels_as_asked_for(tmp_path):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_same_file_becomes_the_same_bytes(tmp_path, threads):
     path = write(tmp_path / "a.tif", pixels((1500, 1700)), tile=(256, 256), compression="zlib")
-    first = ozx.import_tiff(path, tmp_path / "1.ozx", sync=False)
+    first = ozx.import_image(path, tmp_path / "1.ozx", sync=False)
     with ThreadPoolExecutor(threads) as pool:
-        second = ozx.import_tiff(path, tmp_path / "2.ozx", sync=False, executor=pool)
+        second = ozx.import_image(path, tmp_path / "2.ozx", sync=False, executor=pool)
     assert (tmp_path / "1.ozx").read_bytes() == (tmp_path / "2.ozx").read_bytes()
     assert first.entries == second.entries
 
@@ -388,7 +388,7 @@ def test_a_thumbnail(tmp_path):
     path = write(tmp_path / "a.tif", pixels((300, 400)))
     imported(path)
     plain = [entry.key for entry in ozx.list_entries(tmp_path / "out.ozx")]
-    result = ozx.import_tiff(path, tmp_path / "out.ozx", thumbnail=True, force=True, sync=False)
+    result = ozx.import_image(path, tmp_path / "out.ozx", thumbnail=True, force=True, sync=False)
     assert not [f for f in ozx.validate(tmp_path / "out.ozx", profile="strict").findings if f.severity != "note"]
     keys = [entry.key for entry in ozx.list_entries(tmp_path / "out.ozx")]
     picture, group = "Thumbnails/thumbnail.png", "Thumbnails/zarr.json"
@@ -405,10 +405,10 @@ def test_a_damaged_tile(tmp_path, on_error, fails):
     out = tmp_path / "out.ozx"
     if fails:
         with pytest.raises(FormatError, match=r"a\.tif: page 0, tile 7: "):
-            ozx.import_tiff(path, out, on_error=on_error, sync=False)
+            ozx.import_image(path, out, on_error=on_error, sync=False)
         assert os.listdir(tmp_path) == ["a.tif"]
         return
-    result = ozx.import_tiff(path, out, on_error=on_error, sync=False)
+    result = ozx.import_image(path, out, on_error=on_error, sync=False)
     reference = pixels((600, 700))
     reference[128:256, 128:256] = 0
     np.testing.assert_array_equal(ozx.open(out)["0"][:], reference)
@@ -420,7 +420,7 @@ def test_of_much_damage_the_first_is_told(tmp_path):
     path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(64, 64), compression="zlib")
     for number in range(30):
         damage_segment(path, number)
-    damage = ozx.import_tiff(path, on_error="fill", sync=False).damage
+    damage = ozx.import_image(path, on_error="fill", sync=False).damage
     assert (len(damage), damage[-1]) == (21, "and 10 more")
 
 
@@ -434,7 +434,7 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tiff_segments.SegmentReader, "read", touch)
     with pytest.raises(FormatError, match="changed while it was read"):
-        ozx.import_tiff(path, sync=False)
+        ozx.import_image(path, sync=False)
     assert os.listdir(tmp_path) == ["a.tif"]
 
 
@@ -443,7 +443,7 @@ def test_missing_parts_leave_nothing(tmp_path):
     os.remove(tmp_path / "part-2.ome.tif")
     before = set(os.listdir(tmp_path))
     with pytest.raises(FormatError, match="1 of the 3 files listed in the OME-XML are missing"):
-        ozx.import_tiff(tmp_path / "parts.companion.ome")
+        ozx.import_image(tmp_path / "parts.companion.ome")
     assert set(os.listdir(tmp_path)) == before
 
 
@@ -451,14 +451,14 @@ def test_an_output_that_exists_and_one_that_is_the_source(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
     (tmp_path / "a.ozx").write_bytes(b"mine")
     with pytest.raises(UsageError, match="exists"):
-        ozx.import_tiff(path)
+        ozx.import_image(path)
     assert (tmp_path / "a.ozx").read_bytes() == b"mine"
     content = path.read_bytes()
     with pytest.raises(UsageError, match=r"expected the name of an \.ozx file"):
-        ozx.import_tiff(path, path, force=True)
+        ozx.import_image(path, path, force=True)
     path = path.rename(tmp_path / "a")
     with pytest.raises(UsageError, match="is the file to import"):
-        ozx.import_tiff(path, path, force=True)
+        ozx.import_image(path, path, force=True)
     assert path.read_bytes() == content
 
 
@@ -479,7 +479,7 @@ def test_an_output_that_exists_and_one_that_is_the_source(tmp_path):
 def test_options_that_mean_nothing(tmp_path, options):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
     with pytest.raises(UsageError):
-        ozx.import_tiff(path, **options)
+        ozx.import_image(path, **options)
     assert os.listdir(tmp_path) == ["a.tif"]
 
 
@@ -488,44 +488,44 @@ def test_many_files_go_on_after_a_failure(tmp_path):
     paths[1].write_bytes(b"no TIFF")
     for jobs in (1, 2):
         out = tmp_path / f"out-{jobs}"
-        results = ozx.import_tiffs(paths, out_dir=out, jobs=jobs, sync=False).results
+        results = ozx.import_images(paths, out_dir=out, jobs=jobs, sync=False).results
         assert [result.status for result in results] == ["imported", "failed", "imported"]
         assert "expected a TIFF file" in results[1].error["message"]
         assert sorted(os.listdir(out)) == ["0.ozx", "2.ozx"]
-    again = ozx.import_tiffs(paths, out_dir=out, resume=True, sync=False).results
+    again = ozx.import_images(paths, out_dir=out, resume=True, sync=False).results
     assert [result.status for result in again] == ["skipped", "failed", "skipped"]
     assert again[0].entries == results[0].entries
 
 
 def test_resuming_says_which_options_a_complete_file_lacks(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
-    ozx.import_tiff(path, sync=False)
-    again = ozx.import_tiff(path, resume=True, pixel_size="0.65um", channel_names=["DAPI"])
+    ozx.import_image(path, sync=False)
+    again = ozx.import_image(path, resume=True, pixel_size="0.65um", channel_names=["DAPI"])
     assert again.status == "skipped"
     (note,) = [note for note in again.notes if "keeps its metadata" in note]
     assert "(axis y, axis x, unit of y, unit of x, " in note
     assert note.endswith(f"give these options to ozx edit {tmp_path / 'a.ozx'}")
     ozx.edit(tmp_path / "a.ozx", pixel_size="0.65um", channel_names=["DAPI"])
-    again = ozx.import_tiff(path, resume=True, pixel_size="0.65um", channel_names=["DAPI"])
+    again = ozx.import_image(path, resume=True, pixel_size="0.65um", channel_names=["DAPI"])
     assert not any("keeps its metadata" in note for note in again.notes)
 
 
 def test_a_unit_without_a_pixel_size(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
-    (note,) = ozx.import_tiff(path, unit="um", sync=False).notes
+    (note,) = ozx.import_image(path, unit="um", sync=False).notes
     assert note.startswith("the pixel size is unknown, so 1 is used; to set one: ozx edit")
 
 
 def test_resuming_needs_the_same_images(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
-    ozx.import_tiff(write(tmp_path / "b.tif", pixels((60, 71))), tmp_path / "a.ozx", sync=False)
+    ozx.import_image(write(tmp_path / "b.tif", pixels((60, 71))), tmp_path / "a.ozx", sync=False)
     with pytest.raises(UsageError, match="does not have the images"):
-        ozx.import_tiff(path, resume=True)
+        ozx.import_image(path, resume=True)
     (tmp_path / "a.ozx").write_bytes(b"half")
     with pytest.raises(UsageError, match="does not have the images"):
-        ozx.import_tiff(path, resume=True)
-    assert ozx.import_tiff(path, resume=True, force=True, sync=False).status == "imported"
-    assert ozx.import_tiff(path, resume=True).status == "skipped"
+        ozx.import_image(path, resume=True)
+    assert ozx.import_image(path, resume=True, force=True, sync=False).status == "imported"
+    assert ozx.import_image(path, resume=True).status == "skipped"
 
 
 @pytest.mark.parametrize("width", [70, 71])
@@ -535,15 +535,15 @@ def test_resuming_takes_what_another_run_imported_meanwhile(tmp_path, monkeypatc
 
     def write_hierarchy(*arguments, **options):
         monkeypatch.setattr(import_module, "write_hierarchy", original)
-        ozx.import_tiff(other, tmp_path / "a.ozx", sync=False)
+        ozx.import_image(other, tmp_path / "a.ozx", sync=False)
         return original(*arguments, **options)
 
     monkeypatch.setattr(import_module, "write_hierarchy", write_hierarchy)
     if width == 70:
-        assert ozx.import_tiff(path, resume=True).status == "skipped"
+        assert ozx.import_image(path, resume=True).status == "skipped"
     else:
         with pytest.raises(UsageError, match="exists already"):
-            ozx.import_tiff(path, resume=True)
+            ozx.import_image(path, resume=True)
     assert sorted(os.listdir(tmp_path)) == ["a.ozx", "a.tif", "b.tif"]
 
 
@@ -560,7 +560,7 @@ def test_the_first_file_of_an_image_is_imported_even_if_another_is_opened_first(
 def test_files_that_are_one_image_are_imported_once(tmp_path, jobs):
     write_parts(tmp_path)
     paths = sorted(tmp_path.glob("part-*.ome.tif"))
-    results = ozx.import_tiffs(paths, out_dir=tmp_path / "out", sync=False, jobs=jobs).results
+    results = ozx.import_images(paths, out_dir=tmp_path / "out", sync=False, jobs=jobs).results
     assert [result.status for result in results] == ["imported", "skipped", "skipped"]
     assert [result.part_of for result in results] == [None, str(paths[0]), str(paths[0])]
     assert results[2].path == results[0].path
@@ -570,7 +570,7 @@ def test_files_that_are_one_image_are_imported_once(tmp_path, jobs):
 def test_two_sources_of_one_name(tmp_path):
     paths = [write(tmp_path / name, pixels((60, 70))) for name in ("a.tif", "a.tiff")]
     with pytest.raises(UsageError, match="both become"):
-        ozx.import_tiffs(paths)
+        ozx.import_images(paths)
 
 
 def test_hundreds_of_files_need_few_descriptors(tmp_path):
@@ -596,7 +596,7 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
             pass
 
     out = tmp_path / "out.ozx"
-    ozx.import_tiff(tmp_path / "all.companion.ome", out, sync=False, progress=Watching())
+    ozx.import_image(tmp_path / "all.companion.ome", out, sync=False, progress=Watching())
     np.testing.assert_array_equal(ozx.open(out)["0"][:], stack)
     # Without positional reads every thread has handles of its own.
     assert max(most) < before + (100 if hasattr(os, "pread") else 300)
@@ -605,7 +605,7 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
 def test_progress_counts_the_pixels_once(tmp_path):
     path = write(tmp_path / "a.tif", pixels((1500, 1700)), tile=(256, 256))
     progress = CountingProgress()
-    ozx.import_tiff(path, sync=False, progress=progress)
+    ozx.import_image(path, sync=False, progress=progress)
     size = 1500 * 1700 * 2
     assert (progress.phases, progress.done, progress.stopped) == ([("a.ozx", size)], size, 1)
 
@@ -614,7 +614,7 @@ def test_unsupported_pixels_leave_nothing(tmp_path):
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, np.zeros((30, 40), "complex64"))
     with pytest.raises(UnsupportedError, match=r"a\.tif: .*complex"):
-        ozx.import_tiff(path)
+        ozx.import_image(path)
     assert os.listdir(tmp_path) == ["a.tif"]
 
 
@@ -649,8 +649,8 @@ def test_damage_that_a_resumed_import_knows(tmp_path):
     path, out = tmp_path / "a.tif", tmp_path / "a.ozx"
     tifffile.imwrite(path, np.ones((5, 40, 50), "uint16"))
     path.write_bytes(path.read_bytes()[:-9000])
-    first = ozx.import_tiff(path, on_error="fill", sync=False)
-    again = ozx.import_tiff(path, on_error="fill", resume=True, sync=False)
+    first = ozx.import_image(path, on_error="fill", sync=False)
+    again = ozx.import_image(path, on_error="fill", resume=True, sync=False)
     assert (first.status, again.status) == ("imported", "skipped")
     assert again.damage == first.damage
     (damage,) = first.damage

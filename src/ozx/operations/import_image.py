@@ -1,4 +1,4 @@
-"""import: convert TIFF files and those of microscopes to .ozx files, with metadata and all levels, in one pass."""
+"""import: convert image files, TIFF and those of microscopes, to .ozx files with all levels, in one pass."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.subset.region import (
+    Bounds,
+    ChannelsLike,
+    RegionLike,
+    Selection,
+    parse_bounds,
+    parse_channels,
+    parse_range,
+    parse_region,
+)
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -47,12 +57,12 @@ _NOT_COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result for one TIFF file; true unless it failed.
+    """The result for one image file; true unless it failed.
 
     Attributes
     ----------
     source, path
-        The TIFF file, and the written file.
+        The image file, and the written file.
     status
         ``imported``; ``skipped`` when `resume` found the file complete, or for a part of another source; ``failed``.
     images
@@ -91,7 +101,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportManyResult(JsonResult):
-    """The results for several TIFF files; true unless one failed.
+    """The results for several image files; true unless one failed.
 
     Attributes
     ----------
@@ -107,11 +117,14 @@ class ImportManyResult(JsonResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ImportOptions:
-    """The options of `import_tiff`, with the same names and defaults."""
+    """The options of `import_image`, with the same names and defaults."""
 
     axes: str | Sequence[str] | None = None
     keep_singletons: bool = False
     series: int | None = None
+    region: RegionLike | None = None
+    channels: ChannelsLike | None = None
+    times: str | Bounds | None = None
     pixel_size: PixelSize | None = None
     unit: str | Mapping[str, str] | None = None
     channel_names: Sequence[str | None] | None = None
@@ -151,13 +164,16 @@ class _Order:
 
 
 @public_call()
-def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
+def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
     *,
     axes: str | Sequence[str] | None = None,
     keep_singletons: bool = False,
     series: int | None = None,
+    region: RegionLike | None = None,
+    channels: ChannelsLike | None = None,
+    times: str | Bounds | None = None,
     pixel_size: PixelSize | None = None,
     unit: str | Mapping[str, str] | None = None,
     channel_names: Sequence[str | None] | None = None,
@@ -181,7 +197,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> ImportResult:
-    """Convert a TIFF file, or one of a microscope, to an .ozx file with all levels, in one pass over the pixels.
+    """Convert an image file, TIFF or one of a microscope, to an .ozx file with all levels, in one pass over the pixels.
 
     A file with one image becomes an image, a file with several images becomes a series (bioformats2raw layout), and the
     fields of an OME-XML plate become a plate.
@@ -189,13 +205,17 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     Parameters
     ----------
     source
-        A TIFF file of any kind, or a ``.companion.ome`` file.
+        A TIFF file of any kind, a ``.companion.ome`` file, or with the extra ``formats`` a CZI, ND2, LIF or IMS file.
     out
         The file to write; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
     axes
         The dimensions longer than 1 in the order of the file, such as ``tczyx``, instead of those that the file names.
     keep_singletons, series
         Whether axes of length 1 stay; the number of the only image to import, counted from 0.
+    region, channels
+        The pixels and channels to read, instead of all; see `ozx.extract`. They keep their places.
+    times
+        The time points to read: ``"2:5"``, one index, a range ``(start, stop)``, or in a unit, ``"10:60s"``.
     pixel_size, unit, channel_names, colors, name
         Values instead of those of the file; as for `ozx.edit`.
     ome_xml
@@ -240,7 +260,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     --------
     >>> import numpy, tifffile
     >>> tifffile.imwrite("dots.ome.tif", numpy.eye(600, dtype="uint16"), tile=(256, 256), compression="zlib")
-    >>> result = import_tiff("dots.ome.tif", pixel_size={"y": 0.65, "x": 0.65}, unit="micrometer")
+    >>> result = import_image("dots.ome.tif", pixel_size={"y": 0.65, "x": 0.65}, unit="micrometer")
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
@@ -249,6 +269,9 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         axes=axes,
         keep_singletons=keep_singletons,
         series=series,
+        region=region,
+        channels=channels,
+        times=times,
         pixel_size=pixel_size,
         unit=unit,
         channel_names=channel_names,
@@ -280,7 +303,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
 
 
 @public_call()
-def import_tiffs(
+def import_images(
     sources: Iterable[StrPath],
     *,
     out_dir: StrPath | None = None,
@@ -290,7 +313,7 @@ def import_tiffs(
     file_executor: Executor | None = None,
     **options: Any,
 ) -> ImportManyResult:
-    """Import several TIFF files, `jobs` at a time; an error in one file does not stop the other imports.
+    """Import several image files, `jobs` at a time; an error in one file does not stop the other imports.
 
     If several files together form one image, the import of the first file covers all of them; the others are skipped.
 
@@ -312,7 +335,7 @@ def import_tiffs(
         paths. `progress` then gets no bytes, only regular calls of ``advance(0)``, in which it can cancel the batch;
         tasks that have begun continue after the call.
     **options
-        As for `import_tiff`.
+        As for `import_image`.
 
     Returns
     -------
@@ -332,14 +355,14 @@ def import_tiffs(
     >>> import numpy, tifffile
     >>> tifffile.imwrite("cells.1.tif", numpy.eye(64, dtype="uint8"))
     >>> tifffile.imwrite("cells.2.tif", numpy.eye(64, dtype="uint8"))
-    >>> many = import_tiffs(["cells.1.tif", "cells.2.tif", "missing.tif"], out_dir="imported")
+    >>> many = import_images(["cells.1.tif", "cells.2.tif", "missing.tif"], out_dir="imported")
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
     progress = progress or NO_PROGRESS
     if unknown := sorted(options.keys() - {field.name for field in fields(_ImportOptions)}):
-        raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
-    check_is_list(sources, "ozx.import_tiff")
+        raise TypeError(f"import_images() got an unexpected keyword argument {unknown[0]!r}")
+    check_is_list(sources, "ozx.import_image")
     parsed = _parse(_ImportOptions(**options))
     folder = None if out_dir is None else Place.output(out_dir, remote=True)
     paths = [Place.local(source).path for source in sources]
@@ -395,7 +418,7 @@ def _import_task(
 
 
 def _parse(asked: _ImportOptions) -> _Order:
-    """Return the options of `import_tiff` after validation; raise `UsageError` if one is invalid."""
+    """Return the options of `import_image` after validation; raise `UsageError` if one is invalid."""
     for name, value, allowed in (
         ("on_error", asked.on_error, ("fail", "fill")),
         ("ome_xml", asked.ome_xml, ("keep", "drop")),
@@ -418,6 +441,7 @@ def _parse(asked: _ImportOptions) -> _Order:
             pyramid=PyramidChoice.parse(asked.method or ("nearest" if asked.labels else "mean"), asked.downsample),
             is_label=asked.labels,
             version=checked_version(asked.ome_version),
+            selection=_selection(asked),
         ),
         LayoutChoice.parse(asked.shards, asked.chunks, asked.codec, chunk_checksums=asked.chunk_checksums),
         thumbnail=asked.thumbnail,
@@ -426,6 +450,15 @@ def _parse(asked: _ImportOptions) -> _Order:
         sync=asked.sync,
         executor=asked.executor,
     )
+
+
+def _selection(asked: _ImportOptions) -> Selection | None:
+    region, channels = parse_region(asked.region), parse_channels(asked.channels)
+    if asked.times is not None:
+        if "t" in region:
+            raise UsageError("times are given twice: as times and in the region", hint="Give only one of them.")
+        region["t"] = parse_range("t", asked.times) if isinstance(asked.times, str) else parse_bounds("t", asked.times)
+    return Selection(region=region, channels=channels) if region or channels else None
 
 
 @contextmanager
@@ -458,8 +491,9 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
         was_there = order.resume and place.exists()
+        is_part = order.options.selection is not None
         if was_there:
-            if has_images(place, hierarchy):
+            if has_images(place, hierarchy, is_part=is_part):
                 return _skip(result, found, order)
             if not order.force:
                 raise UsageError(
@@ -471,7 +505,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
             return _write(result, output, found, hierarchy, order, progress)
         except UsageError:
             is_new = order.resume and not (was_there or order.force) and place.exists()
-            if not (is_new and has_images(place, hierarchy)):
+            if not (is_new and has_images(place, hierarchy, is_part=is_part)):
                 raise
         return _skip(result, found, order)  # another run made it meanwhile
 
@@ -479,7 +513,7 @@ def _import_one(source: str, place: Place, order: _Order, progress: Progress, cl
 def _skip(result: ImportResult, found: Images, order: _Order) -> ImportResult:
     """Return the result for a file that was found complete; its pixels were not compared with the source.
 
-    Of the notes, only those about the TIFF file apply.
+    Of the notes, only those about the source apply.
     """
     place = Place(result.path)
     entries, size = measure_archive(place)
