@@ -5,21 +5,24 @@ from __future__ import annotations
 import click
 
 from ozx.cli.arguments import expand_argument
+from ozx.cli.options import node_option
 from ozx.cli.output import say
+from ozx.flow.sources.location import Place
 
 
 @click.command("serve")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(), callback=expand_argument)
+@node_option
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; by default a free one.")
 @click.option("--cors", metavar="ORIGIN", help="Let pages of this origin read the files: https://example.org, or '*'.")
-def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
+def command(*, paths: tuple[str, ...], node: str, port: int, cors: str | None) -> None:
     """Serve .ozx files to programs on this computer that read URLs.
 
     Prints one URL per file and serves until an interrupt (Ctrl-C). The URL returns the file, whole or by ranges.
     Below the URL, the archive looks like a directory (URL/zarr.json, URL/0/zarr.json, …), so any viewer that reads
     OME-Zarr by URL can show it. Every program on this computer can read the files without a password; other computers
-    cannot reach the server. Web pages need --cors. A line on standard error gives the same URL in the form that
-    neuroglancer takes as a source.
+    cannot reach the server. Web pages need --cors. Standard error has the address (ZEP 8), as tensorstore takes
+    it, and the source for neuroglancer.
 
     \b
     Examples:
@@ -29,11 +32,13 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
 
     try:
-        serve_files(paths, port=port, cors=cors, announce=_announce, warn=say)
+        places = [Place.parse(path, node).given for path in paths]
+        serve_files(places, port=port, cors=cors, announce=_announce, warn=say)
     except KeyboardInterrupt:
         say("closed")
 
 
-def _announce(url: str) -> None:
+def _announce(url: str, address: str) -> None:
     click.echo(url)  # click flushes it for waiting programs
+    say(f"address: {address}")
     say(f"in neuroglancer: {url}/|zarr:")

@@ -12,7 +12,7 @@ from ozx.archive.byte_source import read_in_runs
 from ozx.calls import public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
-from ozx.flow.sinks.target import check_name, swept_notes
+from ozx.flow.sinks.target import beside_source, check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult, plain_json
 from ozx.hierarchy.nodes import join_path
@@ -109,7 +109,7 @@ class ExportResult(JsonResult):
 @public_call()
 def export(
     path: StrPath,
-    out: StrPath,
+    out: StrPath | None = None,
     *,
     node: str = "",
     levels: str | int | slice | None = None,
@@ -131,9 +131,11 @@ def export(
     Parameters
     ----------
     path
-        An .ozx file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or the URI of a node.
+        An .ozx file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or a node.
     out
-        The file or object to write. An object is first written to a temporary file (in ``TMPDIR``), then uploaded.
+        The file or object to write; by default ``cells.ozx`` becomes ``cells.ome.tif`` beside it, and its node
+        ``labels/cells`` becomes ``cells_labels_cells.ome.tif``. An object is first written to a temporary file (in
+        ``TMPDIR``), then uploaded.
     node
         Path of an image, label image, plate, well or series, below the node of `path` if `path` names a node.
     levels
@@ -190,7 +192,9 @@ def export(
     from ozx.images.writing.cropping import cropped_file  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    place, output = Place.parse(path), Output(Place.output(out, remote=True), force, sync=sync)
+    place = Place.parse(path)
+    wanted = beside_source(place.at(node), ".ome.tif") if out is None else out
+    output = Output(Place.output(wanted, remote=True), force, sync=sync)
     target = output.path
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)

@@ -102,6 +102,7 @@ def repack(
     source: StrPath,
     out: StrPath,
     *,
+    node: str = "",
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
@@ -129,6 +130,8 @@ def repack(
         A directory, an .ozx or .zip file, or the URL of one, with OME-Zarr 0.4, 0.5 or 0.6.
     out
         A directory if the name ends in ``.zarr`` or a slash, or if a directory of this name exists; otherwise a file.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     shards
         ``"keep"`` for the present shards, ``"auto"``, ``"none"``, or lengths in pixels by axis: ``"y=4096,x=4096"`` or
         a mapping.
@@ -198,7 +201,7 @@ def repack(
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
-    output, old = Output(Place(target), force, replace_folder, sync), Place.parse(source)
+    output, old = Output(Place(target), force, replace_folder, sync), Place.parse(source, node)
     output.check_surroundings(old)
     if is_directory:
         Place.output(target)

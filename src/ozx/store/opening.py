@@ -100,7 +100,7 @@ def open_group(
     ----------
     path
         A local .ozx file; the URL of an .ozx file or of an OME-Zarr directory (extra ``remote``); or a node in a file:
-        ``ozx:///data/cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``,
+        ``cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``,
         ``https://example.org/cells.ozx|zip:labels/cells/``. To write: a file, or with ``w`` and ``x`` an ``s3://`` URL.
     mode
         ``r`` reads. ``w`` writes a new file with a root group, which replaces an existing file at `close`; ``x``

@@ -44,6 +44,19 @@ def stem_of_archive(path: str) -> str:
     return name
 
 
+def beside_source(source: Place, ending: str) -> str:
+    """Return the default path of an output: beside its source or, for a URL, in the working directory.
+
+    Examples
+    --------
+    >>> beside_source(Place("scans/cells.ozx"), ".png"), beside_source(Place("plate.ozx", "A/1/0"), ".ome.tif")
+    ('scans/cells.png', 'plate_A_1_0.ome.tif')
+    """
+    path = source.local_name().rstrip("/")
+    name = "_".join([stem_of_archive(source.path), *filter(None, source.node.split("/"))])
+    return os.path.join(os.path.dirname(path), Place.output(f"{name}{ending}").path)
+
+
 # Name endings by which programs recognise a format, each with the command that writes this format.
 _WRITERS = {
     **dict.fromkeys((".tif", ".tiff"), "ozx export writes TIFF files."),
