@@ -193,8 +193,8 @@ def export(
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     place = Place.parse(path)
-    wanted = beside_source(place.at(node), ".ome.tif") if out is None else out
-    output = Output(Place.output(wanted, remote=True), force, sync=sync)
+    default = beside_source(place.at(node), ".ome.tif")
+    output = Output(Place.output(default if out is None else out, remote=True), force, sync=sync)
     target = output.path
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
@@ -279,7 +279,7 @@ def _check_price(taken: ExportedHierarchy, source: Place) -> None:
             pages += image.page_count
     where = taken.images[0].path or "the root" if taken.images else "the root"
     hint = (
-        "Export a part of the image (--region) or coarser levels (--levels 1:), or merge its chunks into "
+        "Export a part of the image by region=…, or coarser levels by levels='1:', or merge its chunks into "
         "larger chunks first (ozx repack --chunks)."
     )
     check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: the export", hint)
@@ -326,7 +326,9 @@ def _describe(taken: ExportedHierarchy, part: str) -> list[ExportedImageResult]:
 
 def _check_tile(tile: int | None) -> None:
     # TIFF 6.0, "TileWidth" and "TileLength": multiples of 16.
-    if tile is not None and (tile % 16 or not _SMALLEST_TILE <= tile <= _LARGEST_TILE):
+    if tile is not None and (
+        not hasattr(tile, "__index__") or tile % 16 or not _SMALLEST_TILE <= tile <= _LARGEST_TILE
+    ):
         raise UsageError(
-            f"expected a tile of {_SMALLEST_TILE} to {_LARGEST_TILE:,} pixels, a multiple of 16; got {tile}"
+            f"expected a tile of {_SMALLEST_TILE} to {_LARGEST_TILE:,} pixels, a multiple of 16; got {tile!r:.100}"
         )

@@ -139,7 +139,7 @@ def add_labels(
             raise UsageError(
                 f"the image has labels {name!r} already",
                 path=place.path,
-                hint="Choose another name, or give --force (force=True) to replace them.",
+                hint="Choose another name, or give force=True to replace them.",
             )
         with _naming_mask(mask), opened_mask(mask, axes) as (pixels, own_axes):
             image, values, notes = new_label_image(name, view, pixels, own_axes)

@@ -177,8 +177,8 @@ def thumbnail(
 
 
 def _checked_output(wanted: Place, size: int, *, force: bool) -> Output:
-    if not _SMALLEST <= size <= _LARGEST:
-        raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size}")
+    if not hasattr(size, "__index__") or not _SMALLEST <= size <= _LARGEST:
+        raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size!r:.100}")
     if not wanted.path.lower().endswith(_PNG + _JPEG):
         raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {wanted.path}")
     output = Output(wanted, force)

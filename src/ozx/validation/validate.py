@@ -108,11 +108,11 @@ def validate(
     >>> validate("cells.ozx").valid
     True
     """
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         raise UsageError(f"expected the profile {' or '.join(PROFILES)}; got {profile!r}")
-    if revision not in REVISIONS:
+    if not isinstance(revision, str) or revision not in REVISIONS:
         raise UsageError(f"expected one of the revisions {', '.join(REVISIONS)}; got {revision!r}")
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise UsageError(f"expected one of the levels {', '.join(LEVELS)}; got {level!r}")
     jobs = None if jobs is None else checked_jobs(jobs)
     options = Options(

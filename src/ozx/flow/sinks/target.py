@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
 from ozx.flow.sources.location import Place
-from ozx.quoting import quote
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000
@@ -87,8 +86,7 @@ def name_notes(target: Place, *, has_out_dir: bool = True) -> tuple[str, ...]:
     if name.lower().endswith(".ozx"):
         return ()
     is_folder = has_out_dir and not os.path.splitext(name)[1]
-    quoted = quote(name)
-    folder = f"; to write into a folder {quoted}, remove this file and give --out-dir {quoted}" if is_folder else ""
+    folder = f"; to write into a folder {name}, remove this file and give out_dir={name!r}" if is_folder else ""
     return (f"warning: {name} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
 
 
@@ -98,7 +96,7 @@ def entry_notes(entries: int) -> tuple[str, ...]:
         return ()
     advice = (
         "every reader first loads the list of all entries. Sharding puts many chunks into one entry, so that the file "
-        "opens fast (--shards auto does it; nothing is recompressed)"
+        "opens fast ; shards='auto' does it, and nothing is recompressed"
     )
     return (f"{entries:,} entries: {advice}",)
 

@@ -301,9 +301,12 @@ def given_path(path: StrPath) -> str:
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
-        found = f"{name!r}" if isinstance(name, bytes) else type(name).__name__
-        hint = "Decode the path with os.fsdecode(path)." if isinstance(name, bytes) else None
-        raise UsageError(f"expected a path as a text; got {found:.200}", hint=hint)
+        found, hint = type(name).__name__, None
+        if hasattr(name, "read") or (isinstance(name, bytes) and name.startswith(b"PK")):
+            hint = "ozx.open_image and ozx.read take open files and io.BytesIO."
+        elif isinstance(name, bytes):
+            found, hint = f"{name!r:.200}", "Decode the path with os.fsdecode(path)."
+        raise UsageError(f"expected a path as a text; got {found}", hint=hint)
     try:
         os.fsencode(name)
     except UnicodeEncodeError:

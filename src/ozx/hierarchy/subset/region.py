@@ -34,6 +34,7 @@ class IndexRange:
 
     start: int | None = None
     stop: int | None = None
+    is_one: bool = field(default=False, compare=False)  # given by one number, as in ``t=3``
 
     def choose(self, count: int) -> list[int]:
         """Return the numbers in the range, out of `count` numbers from 0 on."""
@@ -126,7 +127,7 @@ def centred_range(
     if not (math.isfinite(scale) and scale > 0 and math.isfinite(translation)):
         raise UsageError(
             f"{where}: axis {axis} has no pixel size, so a region in units has no meaning",
-            hint="Give the region in pixels, or write the pixel size with ozx edit --scale.",
+            hint="Give the region in pixels, or write the pixel size with ozx edit --pixel-size.",
         )
     if not all(end is None or math.isfinite(end) for end in bounds):
         raise UsageError(f"{where}: expected finite numbers for {axis}; got {bounds[0]}:{bounds[1]}")
@@ -224,7 +225,7 @@ def parse_bounds(axis: str, bounds: object) -> IndexRange:
 
 
 def _one(index: int) -> IndexRange:
-    return IndexRange(index, None if index == -1 else index + 1)
+    return IndexRange(index, None if index == -1 else index + 1, is_one=True)
 
 
 # The requested part of each image of a hierarchy: some resolution levels, or a region.
