@@ -26,14 +26,6 @@ def test_a_file_whose_writer_was_killed(here):
     assert f"ozx recover {quote('run 7.ozx.partial')} OUT.ozx" in resource_error(missing).hint
 
 
-def test_a_node_of_an_archive(here):
-    open("plate.ozx", "wb").close()
-    assert (
-        hint_at_missing(os.path.join("plate.ozx", "A", "1"))
-        == f"For a node in the file, write {quote('plate.ozx|zip:A/1/')}."
-    )
-
-
 @pytest.mark.parametrize(
     ("path", "meant"),
     [

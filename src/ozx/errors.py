@@ -166,6 +166,10 @@ class UsageError(OzxError, ValueError):
     """
 
 
+class UnknownNameError(UsageError, KeyError):
+    """`UsageError` that is also a `KeyError`: an image has no label image, well or field of this name."""
+
+
 class ResourceError(OzxError, OSError):
     """Error of the environment: disk, permissions, network, or a missing optional package.
 

@@ -1,4 +1,4 @@
-"""Hints for a path at which no file exists: a file or a node that the user may have meant."""
+"""Hints for a path at which no file exists: a file that the user may have meant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def hint_at_missing(path: str) -> str | None:
     """Return a hint for a missing file, or None if there is no hint."""
     if _SHORTENED_URL.search(path):
         return "Give a URL as text: a Path drops one of its slashes."
-    return _hint_at_partial(path) or _hint_at_node(path) or hint_at_pattern(path) or _hint_at_similar(path)
+    return _hint_at_partial(path) or hint_at_pattern(path) or _hint_at_similar(path)
 
 
 def is_pattern(path: str) -> bool:
@@ -51,15 +51,6 @@ def _hint_at_partial(path: str) -> str | None:
         f"A program is writing it, or was killed while writing it. After a kill, ozx recover {quoted} OUT.ozx saves "
         "the data. ozx view --live and ozx.open(…, live=True) show a stream that is not finished."
     )
-
-
-def _hint_at_node(path: str) -> str | None:
-    """Return the hint for a path that continues after the name of an archive, perhaps with the name of a node."""
-    archive, ending, node = path.partition(f".ozx{os.sep}")
-    if not (ending and os.path.isfile(f"{archive}.ozx")):
-        return None
-    node = node.replace(os.sep, "/")
-    return f"For a node in the file, write {quote(f'{archive}.ozx|zip:{node}/')}."
 
 
 def _hint_at_similar(path: str) -> str | None:

@@ -17,7 +17,7 @@ def packed(tmp_path):
     return pack_tree(IMAGE, tmp_path / "scan.ozx")
 
 
-@pytest.fixture(params=["{uri}/labels/cells", "{path}|zip:labels/cells/"])
+@pytest.fixture(params=["{uri}/labels/cells", "{path}|zip:labels/cells/|zarr3:", "{path}/labels/cells"])
 def uri(request, packed):
     return request.param.format(path=packed, uri=packed.as_uri().replace("file:", "ozx:"))
 
@@ -57,6 +57,63 @@ def test_unpack(capfdbinary, uri, tmp_path):
     answer = json.loads(out)
     assert (code, answer["source"], Path(answer["path"])) == (0, uri, tmp_path / "cells.ome.zarr")
     assert tree(tmp_path / "cells.ome.zarr") == tree(IMAGE / "labels/cells")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "info FILE",
+        "ls FILE",
+        "cat FILE zarr.json",
+        "validate FILE",
+        "labels list FILE",
+        "edit FILE --name n --dry-run",
+        "thumbnail FILE",
+        "export FILE",
+        "extract FILE out.ozx",
+        "repack FILE out.ozx",
+        "unpack FILE out.ome.zarr",
+    ],
+)
+def test_path_names_the_same_node_as_the_address(capfdbinary, packed, monkeypatch, words):
+    answers = []
+    for number, (file, option) in enumerate([("scan.ozx/labels/cells", ()), ("scan.ozx", ("--path", "labels/cells"))]):
+        (packed.parent / f"{number}").mkdir()
+        monkeypatch.chdir(packed.parent / f"{number}")
+        (packed.parent / f"{number}" / "scan.ozx").hardlink_to(packed)
+        arguments = words.replace("FILE", file).split()
+        code, out, err = ozx(capfdbinary, *arguments, *option)
+        written = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+        answers.append((code, out, err, written))
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 0
+
+
+@pytest.mark.parametrize("words", ["pack NODE out.ozx", "import NODE out.ozx", "verify NODE", "recover NODE out.ozx"])
+def test_a_node_where_only_a_file_makes_sense_is_refused_in_a_sentence(capfdbinary, packed, words):
+    code, _, err = ozx(capfdbinary, *words.replace("NODE", f"{packed}/labels/cells").split())
+    assert code == 2
+    assert "found the node labels/cells in a file\nhint: Give " in err
+
+
+@pytest.mark.parametrize("verb", ["thumbnail", "export"])
+def test_a_picture_and_a_tiff_file_get_a_name_beside_their_source(capfdbinary, packed, verb):
+    name = {"thumbnail": "scan_labels_cells.png", "export": "scan_labels_cells.ome.tif"}[verb]
+    out = packed.with_name(name)
+    code, answer, _ = ozx(capfdbinary, verb, f"{packed}/labels/cells", "--json")
+    assert (code, json.loads(answer)["path"], out.exists()) == (0, str(out), True)
+    code, _, err = ozx(capfdbinary, verb, f"{packed}/labels/cells")
+    assert (code, f"{out}: the file exists already" in err) == (2, True)
+    assert ozx(capfdbinary, verb, f"{packed}/labels/cells", "--force")[0] == 0
+
+
+def test_the_address_in_info_leads_back(capfdbinary, packed):
+    for arguments in ((packed, "--path", "labels/cells"), (IMAGE,), (packed,)):
+        _, out, _ = ozx(capfdbinary, "info", *arguments, "--json")
+        first = json.loads(out)
+        _, out, _ = ozx(capfdbinary, "info", first["address"], "--json")
+        again = json.loads(out)
+        assert first | {"path": again["path"]} == again
 
 
 @pytest.mark.parametrize("command", [["info"], ["ls"], ["cat"], ["validate"], ["unpack"]])

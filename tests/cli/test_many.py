@@ -76,7 +76,7 @@ def test_several_sources_without_a_folder(capsys, here, archives, verb):
     assert sorted(os.listdir(here)) == archives
 
 
-@pytest.mark.parametrize("verb", ["recover", "repack", "export"])
+@pytest.mark.parametrize("verb", ["recover", "repack"])
 def test_an_output_is_needed(capsys, archives, verb):
     code, _, err = ozx(capsys, verb, archives[0])
     assert code == 2

@@ -8,6 +8,7 @@ import tifffile
 
 import ozx
 from ozx.cli.app import COMMANDS, GONE, run
+from ozx.cli.output import print_notes, say_error
 from ozx.quoting import quote
 
 
@@ -36,6 +37,24 @@ def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message,
     assert out == ""
     err = err.replace("[COMMAND]", "COMMAND")  # as newer releases of click have it
     assert err == f"error: {message}\nhint: {hint}; see {command} --help.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("Give force=True.", "Give --force."),
+        ("levels='1:' or region=…", "--levels 1: or --region"),
+        ("node='labels/my cells' exports it", "--path 'labels/my cells' exports it"),
+        ("give ozx.storage_options(anonymous=True).", "give --anonymous."),
+        ("in ozx.storage_options(endpoint='URL')", "in --storage-option endpoint=URL"),
+        ("ozx.open(…, live=True)", "ozx.open(…, live=True)"),
+    ],
+)
+def test_arguments_of_python_are_options_in_hints_and_notes(capsys, text, typed):
+    say_error("no", hint=text)
+    print_notes([text])
+    typed = typed.replace("'labels/my cells'", quote("labels/my cells"))
+    assert capsys.readouterr().err == f"error: no\nhint: {typed}\nnote: {typed}\n"
 
 
 def test_hints_name_options_on_the_command_line_and_arguments_in_python(tmp_path, capsys):

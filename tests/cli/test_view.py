@@ -156,8 +156,9 @@ def test_directories_are_served_by_others(capsys):
     assert "python -m http.server" in capsys.readouterr().err
 
 
-def test_serve_prints_the_source_for_neuroglancer_on_stderr(path):
+def test_serve_prints_the_address_and_the_source_for_neuroglancer_on_stderr(path):
     with running("serve", path) as ([url], process):
+        assert process.stderr.readline() == f"address: {url}|zip:|zarr3:\n"
         assert process.stderr.readline() == f"in neuroglancer: {url}/|zarr:\n"
 
 

@@ -41,12 +41,11 @@ WRONG = {
         (["cells.ozx", "out.ozx", "--nonsense"], "There is no option"),
     ],
     "export": [
-        (["cells.ozx"], "Missing argument 'OUT'"),
+        (["cells.ozx"], "cells.ome.tif: the file exists already"),
         (["cells.ozx", "a.tif", "--compression", "webp"], "'webp' is not one of 'zlib', 'zstd', 'lzw', 'jpeg', 'none'"),
         (["cells.ozx", "."], "expected the name of an output file; . is a folder"),
     ],
     "thumbnail": [
-        (["cells.ozx"], "expected a file to write; got none\nhint: Name a .png or .jpg file, or give --cache."),
         (["cells.ozx", "a.png", "--size", "big"], "'big' is not a valid integer"),
         (["cells.ozx", "a.png", "b.png"], "expected one source and its output"),
     ],

@@ -1,6 +1,7 @@
 """Images as people read them: `ozx.open_image`, `ozx.read`, and what an image knows and gives."""
 
 import io
+import pickle
 import shutil
 from pathlib import Path
 
@@ -298,6 +299,44 @@ def test_a_picture_has_at_least_one_pixel(cells, size):
 def test_a_pixel_size_is_one_number_above_0(cells, pixel_size):
     with pytest.raises(UsageError, match="expected a pixel size above 0"):
         ozx.open_image(cells).read(pixel_size=pixel_size)
+
+
+@pytest.mark.parametrize("index", [3, -1])
+def test_one_number_drops_its_axis_in_a_text_as_in_a_mapping(cells, whole, index):
+    image = ozx.open_image(cells)
+    for region in (f"y={index}", {"y": index}):
+        assert np.array_equal(image.read(region=region), whole[:, index])
+    assert np.array_equal(image.read(region="y=3:4"), whole[:, 3:4])
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "there"),
+    [("labels", "nuclei", "cells"), ("fields", "A/9/0", "A/1/0, A/1/1, A/2/0"), ("wells", "H/9", "A/1, A/2, B/1, B/2")],
+)
+def test_an_unknown_name_is_a_key_error_that_says_what_is_there(cells, plate, of, name, there):
+    image = ozx.open_image(cells if of == "labels" else plate)
+    with pytest.raises(KeyError, match=f"the {of} of the image are {there}.*; got '{name}'") as caught:
+        getattr(image, of)[name]
+    assert isinstance(caught.value, UsageError)
+    assert name not in getattr(image, of)
+    assert getattr(image, of).get(name) is None
+
+
+def test_an_image_goes_to_another_process_if_it_has_a_path(cells, whole):
+    assert np.array_equal(pickle.loads(pickle.dumps(ozx.open_image(cells))).read(), whole)
+    for file in (in_memory(cells), io.FileIO(cells)):
+        with file, pytest.raises(UsageError, match="an open file cannot go to another process"):
+            pickle.dumps(ozx.open_image(file))
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_to_be_wrapped(cells, kind):
+    with pytest.raises(UsageError, match=f"an open binary file; got {kind.__name__}$") as caught:
+        ozx.open_image(kind(Path(cells).read_bytes()))
+    assert caught.value.hint == "Wrap it in io.BytesIO."
+    with pytest.raises(UsageError, match=r"got bytes$") as caught:
+        ozx.inspect(Path(cells).read_bytes())
+    assert "ozx.open_image" in caught.value.hint
 
 
 def test_a_region_in_a_text_may_have_units(cells):

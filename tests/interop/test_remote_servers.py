@@ -255,4 +255,4 @@ class TestS3:
     def test_without_a_signature(self, bucket):
         with pytest.raises(ResourceError, match="403") as caught:
             RemoteSource("s3://cells/images/day one.ozx", {**bucket.options, "skip_signature": True}).size()
-        assert "--anonymous" in caught.value.hint
+        assert "anonymous=True" in caught.value.hint

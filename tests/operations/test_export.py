@@ -283,7 +283,7 @@ def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
 def test_labels_are_left_out_and_exported_by_name(tmp_path):
     source = FIXTURES / "image.ome.zarr"
     result = ozx.export(source, tmp_path / "a.tif")
-    assert result.notes == ("labels are left out: labels/cells; --path labels/cells exports a label image",)
+    assert result.notes == ("labels are left out: labels/cells; node='labels/cells' exports a label image",)
     result = ozx.export(source, tmp_path / "b.tif", node="labels/cells")
     assert (result.node, result.images[0].path, result.images[0].levels[0]) == ("labels/cells",) * 2 + (
         "labels/cells/0",
@@ -324,12 +324,12 @@ def test_nodes_that_are_no_images(tmp_path):
     source = FIXTURES / "image.ome.zarr"
     with pytest.raises(UsageError, match="expected the path of an image; there is no 'lables/cells'") as raised:
         ozx.export(source, tmp_path / "a.tif", node="lables/cells")
-    assert raised.value.hint.startswith("Leave out --path: the file is one image. ozx extract --channels selects")
+    assert raised.value.hint.startswith("Leave out node=…: the file is one image. channels=… selects")
     assert raised.value.hint.endswith("Did you mean labels/cells?")
-    for node, way in (("0", "Leave out --path"), ("labels/cells/0", "Give --path labels/cells")):
+    for node, way in (("0", "Leave out node=…"), ("labels/cells/0", "Give node='labels/cells'")):
         with pytest.raises(UsageError, match=f"expected an image; {node} is a level of an image") as raised:
             ozx.export(source, tmp_path / "a.tif", node=node)
-        assert raised.value.hint == f"{way} to export the image; --levels chooses its levels."
+        assert raised.value.hint == f"{way} to export the image; levels=… chooses its levels."
     with pytest.raises(UsageError, match="there is no 'A/9'") as raised:
         ozx.export(FIXTURES / "plate.ome.zarr", tmp_path / "a.tif", node="A/9")
     assert "A/1" in raised.value.hint

@@ -346,6 +346,7 @@ def test_a_node_is_inspected_as_its_own_directory_is(tmp_path):
     for uri in (f"{ozx_uri(path)}/labels/cells", f"{path}|zip:labels/cells/"):
         found, expected = inspect(uri).to_dict(), inspect(folder).to_dict()
         assert found.pop("path") == uri
+        assert found.pop("address") == f"file://{path}|zip:labels/cells/|zarr3:"
         assert found.pop("container")["format"] == "zip"
         assert {key: expected[key] for key in found} == found  # name, entries, bytes, images, nodes, …
     assert found["entries"] == len(tree(folder)) > 2

@@ -666,7 +666,7 @@ def test_places_are_checked_first(cells, tmp_path):
         recover(FIXTURES / "image.ome.zarr", tmp_path / "out.ozx")
     with pytest.raises(UsageError, match="found a URL"):
         recover(cells, "https://example.org/a.ozx")
-    with pytest.raises(UsageError, match="found the URI of a node in a file"):
+    with pytest.raises(UsageError, match="found the node labels in a file"):
         recover(f"{ozx_uri(cells)}/labels", tmp_path / "out.ozx")
     with pytest.raises(FileNotFoundError):
         recover(tmp_path / "missing.ozx", tmp_path / "out.ozx")

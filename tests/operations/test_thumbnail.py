@@ -130,12 +130,11 @@ def test_a_failure_leaves_the_old_picture(cells, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "expected a file to write; got none"),
         ({"out": "a.gif"}, r"expected a name that ends in .png, .jpg or .jpeg; got a.gif"),
         ({"out": ""}, "expected a path; got an empty string"),
         ({"out": "a.png", "size": 15}, "expected a size from 16 to 2048 pixels; got 15"),
         ({"out": "a.png", "size": 2049}, "expected a size from 16 to 2048"),
-        ({"out": "a.png", "cache": True}, "expected a file to write, or --cache; got both"),
+        ({"out": "a.png", "cache": True}, "expected a file to write, or the desktop's cache; got both"),
         ({"cache": True, "size": 200}, "expected one of the sizes that the cache has, 128, 256, 512, 1024; got 200"),
     ],
 )

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NoReturn, Protocol
 
 from ozx.archive.positional_reading import READ, PositionalFile, divided, has_pread, pread
 from ozx.atomic.locks import has_locks
@@ -103,6 +103,11 @@ class OpenFileSource:
         # Of a file that was opened plainly; that of an object that decodes a file is another one.
         is_plain = type(file) in (io.BufferedReader, io.FileIO) and has_pread()
         self._descriptor = file.fileno() if is_plain else None
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(
+            "an open file cannot go to another process", path=self.name, hint="Open the image by its path."
+        )
 
     def size(self) -> int:
         """Return the length of the file in bytes."""

@@ -322,7 +322,7 @@ class ArchiveReader:
                 f"{what} would decompress to {size:,} bytes, like a decompression bomb",
                 path=path,
                 rule="zip/bomb",
-                hint="If you trust the origin of the file, allow it with --allow-bombs.",
+                hint="If you trust the origin of the file, allow it: allow_bombs=True.",
             )
 
 

@@ -22,7 +22,7 @@ from ozx.cli.run_logging import log_options, logging_run, sources_of_run
 from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.flow.batch import FileResult, describe_failure, run_each
-from ozx.flow.sinks.target import stem_of_archive
+from ozx.flow.sinks.target import beside_source
 from ozx.flow.sources.location import Place
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
@@ -300,7 +300,7 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     """Return each source with its output path; create the output folder."""
     if verb.ending is None:
         return [(source, source) for source in sources]
-    named = [(source, f"{stem_of_archive(source)}{verb.ending}") for source in sources]
+    named = [(source, os.path.basename(beside_source(Place.parse(source), verb.ending))) for source in sources]
     if out_dir is None:
         return [(source, os.path.join(os.path.dirname(source), name)) for source, name in named]
     folder = Place.output(out_dir, remote=verb.writes_urls)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from ozx.cli.arguments import expand_argument
-from ozx.cli.options import access_options
+from ozx.cli.options import access_options, node_option
 from ozx.cli.output import printable
 from ozx.errors import UsageError
 from ozx.operations.read_value import read_value
@@ -17,8 +17,9 @@ from ozx.operations.read_value import read_value
 @click.command("cat")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)
 @click.argument("key", metavar="KEY")
+@node_option
 @access_options
-def command(*, path: str, key: str) -> None:
+def command(*, path: str, key: str, node: str) -> None:
     """Write one value to standard output, byte for byte.
 
     KEY is a key from ozx ls FILE; if FILE names a node, KEY is relative to the node. FILE may be a URL. Binary values
@@ -28,9 +29,9 @@ def command(*, path: str, key: str) -> None:
     Examples:
       ozx cat cells.ozx zarr.json
       ozx cat cells.ozx 0/c/0/0/0 > chunk.bin
-      ozx cat ozx:///data/cells.ozx/labels/nuclei zarr.json
+      ozx cat cells.ozx/labels/nuclei zarr.json
     """
-    blocks = read_value(path, key)
+    blocks = read_value(path, key, node=node)
     if sys.stdout.isatty():
         _show(blocks, key)
         return

@@ -12,7 +12,7 @@ import click
 
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import parse_metadata, result_options
+from ozx.cli.options import node_option, parse_metadata, result_options
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.image import Difference
@@ -25,6 +25,7 @@ _MOST_NODES = 3
 @click.command("edit")
 @click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path(), callback=expand_argument)
 @many_options(has_out_dir=False, has_dask=False)
+@node_option
 @click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
 @click.option("--time-interval", metavar="N[U]", help="Time between time points, as in 20s.")
 @click.option("--translation", metavar="A=N[U],...", help="Position of the first pixel by axis, as in y=20um,x=10um.")
@@ -41,7 +42,7 @@ _MOST_NODES = 3
 def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
     """Correct pixel sizes, positions, units, channels and names in an .ozx file.
 
-    All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects
+    All images of FILE are edited, including those of a plate or a series; plate.ozx/A/1/0 selects
     one image. FILE is replaced when the new file is complete. Pixels do not change.
 
     A pixel size without an axis applies to all axes of space. Give the size at full resolution; the other levels and
@@ -60,7 +61,7 @@ def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
       ozx edit movie.ozx --time-interval 20s --translation y=1200um,x=850um
       ozx edit cells.ozx --contrast DAPI=100:4000,1=0:800
       ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
-      ozx edit ozx:///data/series.ozx/0 --name Overview
+      ozx edit series.ozx/0 --name Overview
       ozx edit s3://bucket/huge.ozx --pixel-size y=0.65,x=0.65
     """
     _check_is_no_output(arguments)

@@ -8,15 +8,15 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import join_parts, part_options, result_options
+from ozx.cli.options import join_parts, node_option, part_options, result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.operations.export import ExportedImageResult, ExportResult, export
 
 
 @click.command("export")
-@click.argument("arguments", metavar="FILE|DIR... OUT", nargs=-1, type=click.Path())
+@click.argument("arguments", metavar="FILE|DIR... [OUT]", nargs=-1, type=click.Path())
 @many_options(has_jobs=False)
-@click.option("--path", "node", metavar="NODE", default="", help="Export only this image, label image, well, …")
+@node_option
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @part_options
 @click.option(
@@ -43,13 +43,13 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
 
     An image becomes tiles with its levels as SubIFDs; a series or a plate becomes one file with all of its images.
     If the hierarchy has OME/METADATA.ome.xml, OUT gets an updated copy; otherwise, its OME-XML is made from the
-    metadata.
+    metadata. Without OUT, cells.ozx becomes cells.ome.tif beside it.
 
-    FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0.
+    FILE may be a URL, and may name a node: plate.ozx/A/1/0.
 
     \b
     Examples:
-      ozx export cells.ozx cells.ome.tif
+      ozx export cells.ozx
       ozx export plate.ozx field.ome.tif --path A/1/0
       ozx export cells.ozx nuclei.ome.tif --path labels/nuclei
       ozx export cells.ozx corner.ome.tif --region x=10:60um,y=20:70um --channels DAPI
@@ -75,4 +75,4 @@ def _describe(image: ExportedImageResult) -> str:
     return f"{axes} {lengths} {image.dtype}, {len(image.levels)} level{'s' if len(image.levels) != 1 else ''}"
 
 
-_VERB = Verb("exported", export, _lines, ".ome.tif", needs_output=True, has_threads=True)
+_VERB = Verb("exported", export, _lines, ".ome.tif", has_threads=True)

@@ -9,7 +9,7 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
-from ozx.cli.options import join_parts, part_options, result_options, version_options
+from ozx.cli.options import join_parts, node_option, part_options, result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
 from ozx.hierarchy.subset.hierarchy import ExtractedImage
 from ozx.operations.extract import ExtractResult, extract
@@ -18,7 +18,7 @@ from ozx.operations.extract import ExtractResult, extract
 @click.command("extract")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)
 @click.argument("out", type=click.Path())
-@click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
+@node_option
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @part_options
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from ozx.cli.arguments import expand_argument
 from ozx.cli.exit_codes import DONE, batch_code
-from ozx.cli.options import access_options
+from ozx.cli.options import access_options, node_option
 from ozx.cli.output import format_bytes, one_line, print_json, say_error
 from ozx.errors import OzxError
 from ozx.hierarchy.comment import parse_comment
@@ -356,14 +356,15 @@ def _short(text: str, width: int) -> str:
 @click.option(
     "--json", "as_json", is_flag=True, help="Print everything as JSON, a document for each file (jq -s . makes a list)."
 )
+@node_option
 @access_options
-def command(*, paths: tuple[str, ...], as_json: bool) -> int:
+def command(*, paths: tuple[str, ...], node: str, as_json: bool) -> int:
     """Describe .ozx files or OME-Zarr directories.
 
     Prints one screen of text for each file or directory. It shows name, axes and sizes with units, channels, resolution
     levels, labels, storage, and missing or malformed metadata. No pixels are read.
 
-    FILE may be a URL, and may name a node: ozx:///data/cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (quote
+    FILE may be a URL, and may name a node: cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (quote
     it in a shell).
 
     \b
@@ -371,10 +372,10 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
       ozx info cells.ozx
       ozx info cells.ome.zarr --json
       ozx info packed/*.ozx --json > survey.json
-      ozx info ozx:///data/cells.ozx/labels/nuclei
+      ozx info cells.ozx/labels/nuclei
     """
     if len(paths) == 1:
-        _print(paths[0], as_json=as_json)
+        _print(paths[0], node, as_json=as_json)
         return DONE
     from ozx.flow.batch import describe_failure  # noqa: PLC0415 (one file needs no threads)
 
@@ -383,15 +384,15 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
         try:
             if number and not as_json:
                 click.echo()
-            _print(path, as_json=as_json)
+            _print(path, node, as_json=as_json)
         except OzxError as error:
             say_error(str(error), error.rule, error.hint)
             failures.append(describe_failure(error))
     return batch_code(failures)
 
 
-def _print(path: str, *, as_json: bool) -> None:
-    inspection = inspect(path)
+def _print(path: str, node: str, *, as_json: bool) -> None:
+    inspection = inspect(path, node)
     if as_json:
         print_json(inspection.to_dict())
     else:

@@ -9,16 +9,13 @@ from typing import Any
 import click
 
 from ozx.cli.batch import progress_bar
-from ozx.cli.options import result_options
+from ozx.cli.options import node_option, result_options
 from ozx.cli.output import one_line, print_json, print_result, printable
 from ozx.errors import UsageError
 from ozx.hierarchy.images import ImageSummary
 from ozx.operations.info import inspect
 from ozx.operations.labels import LabelsResult, add_labels, remove_labels
 
-_node_option = click.option(
-    "--node", metavar="PATH", default="", help="The image in FILE, as in A/1/0; needed only if there are several."
-)
 _no_sync_option = click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 
 
@@ -32,7 +29,7 @@ def command() -> None:
     \b
     Examples:
       ozx labels add cells.ozx mask.tif --name nuclei
-      ozx labels add plate.ozx mask.npy --name cells --node A/1/0 --colors colors.csv
+      ozx labels add plate.ozx mask.npy --name cells --path A/1/0 --colors colors.csv
       ozx labels list cells.ozx
       ozx labels remove cells.ozx nuclei
     """
@@ -42,7 +39,7 @@ def command() -> None:
 @click.argument("file", type=click.Path())
 @click.argument("mask", type=click.Path())
 @click.option("--name", metavar="N", required=True, help="Name of the labels, as in cells.")
-@_node_option
+@node_option
 @click.option("--axes", metavar="AXES", help="Names of the dimensions of MASK, as in tyx.")
 @click.option(
     "--colors",
@@ -74,8 +71,9 @@ def add(
 
 @command.command("list", short_help="List the labels of all images.")
 @click.argument("file", type=click.Path())
+@node_option
 @result_options
-def list_(*, file: str, as_json: bool, quiet: bool) -> None:
+def list_(*, file: str, node: str, as_json: bool, quiet: bool) -> None:
     """List the labels of all images in FILE, with the sizes of their levels.
 
     \b
@@ -83,7 +81,7 @@ def list_(*, file: str, as_json: bool, quiet: bool) -> None:
       ozx labels list cells.ozx
       ozx labels list plate.ozx --json
     """
-    found = inspect(file)
+    found = inspect(file, node)
     if as_json:
         print_json({"schema": 2, "path": found.path, "labels": found.to_dict()["labels"]})
     elif not quiet:
@@ -94,7 +92,7 @@ def list_(*, file: str, as_json: bool, quiet: bool) -> None:
 @command.command("remove", short_help="Remove labels from an image.")
 @click.argument("file", type=click.Path())
 @click.argument("name")
-@_node_option
+@node_option
 @_no_sync_option
 @result_options
 def remove(*, file: str, name: str, node: str, no_sync: bool, as_json: bool, quiet: bool) -> None:

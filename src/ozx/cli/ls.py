@@ -8,7 +8,7 @@ from itertools import islice
 import click
 
 from ozx.cli.arguments import expand_argument
-from ozx.cli.options import access_options
+from ozx.cli.options import access_options, node_option
 from ozx.cli.output import one_line, to_json
 from ozx.operations.list_entries import EntryListing, list_entries
 
@@ -17,14 +17,15 @@ _LINES = 4096
 
 @click.command("ls")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)
+@node_option
 @click.option("--nodes", is_flag=True, help="List only the metadata of nodes (zarr.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with offsets and CRC-32.")
 @access_options
-def command(*, path: str, nodes: bool, as_json: bool) -> None:
+def command(*, path: str, node: str, nodes: bool, as_json: bool) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 
     Prints one line for each entry, in archive order: size in bytes, compression method, key. FILE may be a URL. If FILE
-    names a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below the node are listed, with keys relative
+    names a node (cells.ozx/labels/nuclei), only the entries below the node are listed, with keys relative
     to the node.
 
     \b
@@ -34,7 +35,7 @@ def command(*, path: str, nodes: bool, as_json: bool) -> None:
       ozx ls cells.ozx | sort -n | tail
       ozx ls 'cells.ozx|zip:labels/nuclei/'
     """
-    listing = list_entries(path, nodes=nodes)
+    listing = list_entries(path, node=node, nodes=nodes)
     lines = _iter_json(listing) if as_json else _iter_lines(listing)
     while block := list(islice(lines, _LINES)):
         click.echo("\n".join(block))

@@ -134,6 +134,9 @@ encoding_options = together(
         help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
     ),
 )
+node_option = click.option(
+    "--path", "node", metavar="NODE", default="", help="A node in FILE: A/1/0, labels/nuclei, …, as in FILE/A/1/0."
+)
 part_options = together(
     click.option(
         "--region",

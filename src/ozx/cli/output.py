@@ -13,9 +13,11 @@ from typing import Any
 import click
 
 from ozx.errors import shortened
+from ozx.quoting import quote
 
 # Not those of a call, as in ozx.open(…, live=True).
-_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(True|False|N\b|'[^']*')(?!\))")
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(True|False|N\b|…|'[^']*')(?!\))")
+_STORAGE = re.compile(r"ozx\.storage_options\(([a-z_]+)=(True|…|'[^']*')\)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 _KINDS = ("warning", "repaired", "left out")
@@ -43,7 +45,7 @@ def print_notes(notes: Iterable[str], *, quiet: bool = False, name: str | None =
         if name is not None:
             own = next((path for path in (name, os.path.abspath(name)) if text.startswith(f"{path}: ")), None)
             text = f"{one_line(name)}: {text if own is None else text.removeprefix(f'{own}: ')}"
-        say(f"{kind}: {text}", quiet=quiet)
+        say(f"{kind}: {_as_options(text)}", quiet=quiet)
 
 
 def to_json(answer: object, indent: int | None = None) -> str:
@@ -65,19 +67,23 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:
     """Write an error to stderr with its hint; without a hint, name the command that explains the rule."""
-    say(f"error: {message}{f' [{rule}]' if rule else ''}")
+    say(f"error: {_STORAGE.sub(_as_option, message)}{f' [{rule}]' if rule else ''}")
     if hint or rule:
         say(f"hint: {_as_options(hint) if hint else f'See ozx rules {rule}.'}")
 
 
 def _as_options(text: str) -> str:
-    """Return a hint with arguments of Python as options: ``--force`` for ``force=True``."""
-    return _ARGUMENT.sub(_as_option, text)
+    """Return a hint or note with arguments of Python as options: ``--force`` for ``force=True``."""
+    return _ARGUMENT.sub(_as_option, _STORAGE.sub(_as_option, text))
 
 
 def _as_option(argument: re.Match[str]) -> str:
-    name, value = argument[1].replace("_", "-"), argument[2].strip("'")
-    return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
+    name, value = argument[1].replace("_", "-"), argument[2]
+    if argument.re is _STORAGE and value.startswith("'"):
+        return f"--storage-option {name}={value.strip(chr(39))}"
+    name = {"node": "path"}.get(name, name)
+    words = {"True": f"--{name}", "False": f"--no-{name}", "…": f"--{name}", "N": f"--{name} N"}
+    return words.get(value) or f"--{name} {quote(value.strip(chr(39)))}"
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import any_version_options, encoding_options, result_options
+from ozx.cli.options import any_version_options, encoding_options, node_option, result_options
 from ozx.cli.output import format_bytes
 from ozx.operations.repack import RepackResult, repack
 
@@ -22,6 +22,7 @@ _WORDS = {
 @click.command("repack")
 @click.argument("arguments", metavar="SOURCE... OUT", nargs=-1, type=click.Path())
 @many_options(has_jobs=False)
+@node_option
 @click.option(
     "--shards",
     metavar="auto|keep|none|A=N,...",

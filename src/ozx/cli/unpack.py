@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import result_options
+from ozx.cli.options import node_option, result_options
 from ozx.cli.output import format_bytes
 from ozx.operations.unpack import UnpackResult, unpack
 
@@ -15,6 +15,7 @@ from ozx.operations.unpack import UnpackResult, unpack
 @click.command("unpack")
 @click.argument("arguments", metavar="FILE... [OUT]", nargs=-1, type=click.Path())
 @many_options()
+@node_option
 @click.option("--force", is_flag=True, help="Replace OUT (empty or a Zarr hierarchy) once the new one is complete.")
 @click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
 @click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
@@ -31,7 +32,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     Any other ZIP file is unpacked the same way. Every value is compared with its CRC-32, and the directory gets its
     name only if all values are correct. OUT may be an s3:// URL; the root's zarr.json is then written last.
 
-    If FILE names a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below the node are unpacked, and the
+    If FILE names a node (cells.ozx/labels/nuclei), only the entries below the node are unpacked, and the
     node becomes the root.
 
     \b

@@ -15,7 +15,7 @@ from ozx.atomic.new_file import replacing_file
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import following
 from ozx.cli.exit_codes import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
-from ozx.cli.options import RunOptions, access_options, connected, dask_option
+from ozx.cli.options import RunOptions, access_options, connected, dask_option, node_option
 from ozx.cli.output import one_line, print_json, say
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError, shortened
@@ -139,6 +139,7 @@ def _count(number: int, what: Severity) -> str:
 
 @click.command("validate")
 @click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, type=click.Path(), callback=expand_argument)
+@node_option
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
@@ -194,6 +195,7 @@ def _count(number: int, what: Severity) -> str:
 def command(
     *,
     paths: tuple[str, ...],
+    node: str,
     level: Level,
     report: str | None,
     strict: bool,
@@ -207,7 +209,7 @@ def command(
     """Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.
 
     A file without errors is valid; ozx rules ID explains a finding. For a directory, the rules about the ZIP file do
-    not apply. For a node (ozx:///data/cells.ozx/labels/nuclei), the whole file is checked, but only findings at
+    not apply. For a node (cells.ozx/labels/nuclei), the whole file is checked, but only findings at
     the node and below it are shown. Chunks are read and decoded only with --level data. Metadata that only
     ome-zarr-models refuses is a finding, too.
 
@@ -235,7 +237,13 @@ def command(
     with connected(run.dask) as executor, following(asked, lambda counts: _sum_up(reports, counts), told) as batch:
         # Only chunks take long enough for a progress bar.
         progress = batch.progress if level == "data" else NO_PROGRESS
-        options |= {"jobs": run.jobs, "schemas": _to_schemas(schemas), "progress": progress, "executor": executor}
+        options |= {
+            "node": node,
+            "jobs": run.jobs,
+            "schemas": _to_schemas(schemas),
+            "progress": progress,
+            "executor": executor,
+        }
         answers = validate_many(asked, **options)
         for number, answer in answers:
             checked, found[number] = _checked(asked[number], answer), answer

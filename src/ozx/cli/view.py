@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from ozx.cli.arguments import expand_argument
-from ozx.cli.options import store_options
+from ozx.cli.options import node_option, store_options
 from ozx.cli.output import say
 from ozx.errors import UsageError
+from ozx.flow.sources.location import Place
 
 
 @click.command("view")
 @click.argument("path", metavar="FILE|DIR|URL", type=click.Path(), callback=expand_argument)
+@node_option
 @click.option(
     "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one."
 )
@@ -26,7 +28,7 @@ from ozx.errors import UsageError
 )
 @click.option("--live", is_flag=True, help="Follow a file that ozx stream or ozx.stream is writing.")
 @store_options
-def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) -> None:
+def command(*, path: str, node: str, port: int, no_browser: bool, viewer: str, live: bool) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
     The page is served on this computer only, at a secret address, and can read nothing but FILE. Only its
@@ -36,7 +38,7 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) 
     With --live the page shows the finished frames of a file that is being written, and follows the last frame. FILE is
     the final name of the file; ozx also finds FILE.partial.
 
-    FILE may be a URL (extra remote), and may name a node: ozx:///data/plate.ozx/B/2/0.
+    FILE may be a URL (extra remote), and may name a node: plate.ozx/B/2/0.
 
     \b
     Examples:
@@ -46,6 +48,7 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) 
       ozx view plate.ozx --with napari
       ozx view run7.ozx --live
     """
+    path = Place.parse(path, node).given
     # Each loads zarr, which takes half a second; a mistyped command line fails before.
     if viewer == "napari":
         from ozx.desktop.viewer.napari_window import show_in_napari  # noqa: PLC0415

@@ -94,7 +94,7 @@ class Groups(Generic[_Result]):
             results = []
             if len(numbers) == 1 or future.cancelled():
                 for source, target, *_ in (self._items[number] for number in numbers):
-                    lost = ResourceError(reason, path=source, hint="Repeat the run with --retry-failed.")
+                    lost = ResourceError(reason, path=source, hint="Repeat the run for the failed files.")
                     results.append(self._fail(source, target, lost))
         self._answers.extend(zip(numbers, results, strict=False))
         size = len(results) or 1
@@ -235,5 +235,5 @@ def check_same(path: str, seen: Seen, *, is_folder: bool = False) -> None:
         "changed since the run began; nothing was done",
         path=path,
         hint="Start the workers where the same folders have the same paths, or give URLs. If the file changed, repeat "
-        "the run with --retry-failed.",
+        "the run for the failed files.",
     )

@@ -211,7 +211,7 @@ def _find_axes(view: Image, where: str) -> tuple[int | None, ...]:
             raise UnsupportedError(
                 f"{where}: expected the axes t, c, z, y and x, which OME-TIFF supports; found "
                 f"{', '.join(axis.name or '?' for axis in view.axes)}",
-                hint="Extract a region with one position along the other axes: ozx extract --region.",
+                hint="Export a region=… with one position along the other axes.",
             )
     if "y" not in found or "x" not in found:
         raise UnsupportedError(f"{where}: expected the axes y and x; found {', '.join(names) or 'none'}")

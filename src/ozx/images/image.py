@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 import zarr
@@ -22,7 +22,7 @@ from zarr.errors import ZarrUserWarning
 from zarr.storage import WrapperStore
 
 from ozx.codecs.zarr_errors import refused_by_zarr
-from ozx.errors import FormatError, OzxError, OzxWarning, UsageError
+from ozx.errors import FormatError, OzxError, OzxWarning, UnknownNameError, UsageError
 from ozx.extras import needed
 from ozx.hierarchy.images import LABELS, image_paths, label_paths
 from ozx.hierarchy.keys import METADATA
@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _V2_NODES = (".zgroup", ".zarray")
+_SHOWN = 10  # names in a message
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +78,27 @@ class ImageAxis(Axis):
     size: int
 
 
-class ImagesByName(Mapping[str, "Image"]):
-    """Images by name, each read when it is asked for."""
+class ByName(Mapping[str, T]):
+    """The labels, wells or fields of an image by name, each made when it is asked for."""
 
-    def __init__(self, openers: Mapping[str, Callable[[], Image]]) -> None:
-        self._openers = openers
+    def __init__(self, what: str, makers: Mapping[str, Callable[[], T]]) -> None:
+        self._what = what
+        self._makers = makers
 
-    def __getitem__(self, name: str) -> Image:
-        return self._openers[name]()
+    def __getitem__(self, name: str) -> T:
+        if name not in self._makers:
+            shown = ", ".join([*list(self._makers)[:_SHOWN], *(["…"] if len(self) > _SHOWN else [])])
+            raise UnknownNameError(f"the {self._what} of the image are {shown or 'none'}; got {name!r:.200}")
+        return self._makers[name]()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._openers)
+        return iter(self._makers)
 
     def __len__(self) -> int:
-        return len(self._openers)
+        return len(self._makers)
 
     def __repr__(self) -> str:
-        return f"<images {', '.join(map(repr, self._openers)) or 'none'}>"
+        return f"<{self._what} {', '.join(map(repr, self._makers)) or 'none'}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -156,8 +163,8 @@ class Image:
     plane: ShownPlane
     multiscale: Multiscale
     plate: Plate | None = None
-    wells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    fields: Mapping[str, Image] = field(default_factory=dict)
+    wells: Mapping[str, tuple[str, ...]] = field(default_factory=partial(ByName, "wells", {}))
+    fields: Mapping[str, Image] = field(default_factory=partial(ByName, "fields", {}))
     drawn_plate: DrawnPlate | None = None
 
     @property
@@ -211,7 +218,8 @@ class Image:
     ) -> NDArray[Any]:
         """Return pixels, with the dimensions in the order of `axes`.
 
-        A number, or the name of one channel, drops its dimension, as in NumPy; a range or a list keeps it.
+        A number (also in text, as in ``region="y=3"``), or the name of one channel, drops its dimension, as in NumPy; a
+        range or a list keeps it.
 
         Parameters
         ----------
@@ -220,8 +228,8 @@ class Image:
         z, t
             A plane by its number, or a range ``(start, stop)``, in pixels of the full resolution.
         region
-            Ranges ``(start, stop)`` by axis, in pixels of the full resolution; None is an end of the image. From a
-            coarser level, all pixels that cover a part of the region are read.
+            Ranges ``(start, stop)`` by axis, in pixels of the full resolution; None is an end of the image. Or the same
+            as text: ``"y=0:100,x=10:20um"``. From a coarser level, all pixels that cover a part of the region are read.
         unit
             Unit of the ranges in `region`, such as ``micrometer``, ``um`` or ``second``: the pixels whose centres lie
             in [start, stop) are read.
@@ -498,7 +506,7 @@ def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata
         ),
         levels=levels,
         channels=parse_shown_channels(ome.raw),
-        labels=ImagesByName({label[start:]: partial(nodes.image, label) for label in label_paths(nodes, path)}),
+        labels=ByName("labels", {label[start:]: partial(nodes.image, label) for label in label_paths(nodes, path)}),
         label_paths=tuple(label_paths(nodes, path)),
         is_label=ome.is_label,
         display=parse_label_display(ome.raw),

@@ -19,7 +19,7 @@ from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import Plate
-from ozx.images.image import GroupNodes, Image, ImageAxis, ImagesByName
+from ozx.images.image import ByName, GroupNodes, Image, ImageAxis
 from ozx.store.level import Index, Level
 
 Slices = tuple[slice, ...]
@@ -96,9 +96,9 @@ class PlateFields:
             self.first,
             axes=tuple(axes),
             levels=levels,
-            labels=ImagesByName({} if self.part else labels),
-            wells=wells,
-            fields=ImagesByName({path: partial(self.nodes.image, part) for path, part in parts.items()}),
+            labels=ByName("labels", {} if self.part else labels),
+            wells=ByName("wells", {well: partial(tuple, paths) for well, paths in wells.items()}),
+            fields=ByName("fields", {path: partial(self.nodes.image, part) for path, part in parts.items()}),
             drawn_plate=self,
         )
 

@@ -14,6 +14,7 @@ from ozx.hierarchy.ome.model import Axis, unknown_axis
 from ozx.hierarchy.ome.units import check_unit, unit_factor
 from ozx.hierarchy.subset.region import (
     ChannelsLike,
+    IndexRange,
     UnitRange,
     centred_range,
     find_channels,
@@ -92,7 +93,7 @@ def split_region(
     if isinstance(region, str):
         parsed = parse_region(region)
         measured = {axis: bounds for axis, bounds in parsed.items() if isinstance(bounds, UnitRange)}
-        region = {axis: (bounds.start, bounds.stop) for axis, bounds in parsed.items() if axis not in measured}
+        region = {axis: _as_bounds(bounds) for axis, bounds in parsed.items() if isinstance(bounds, IndexRange)}
     if region is not None and not isinstance(region, Mapping):
         raise UsageError(f"expected a region by axis; got {region!r}", hint='Write region={"x": (0, 100)}.')
     given = dict(region or {})
@@ -100,6 +101,10 @@ def split_region(
     for axis in in_pixels.keys() & (given.keys() | measured.keys()):
         raise UsageError(f"axis {axis} is given twice: as {axis}= and in the region")
     return (in_pixels, {**given, **measured}) if unit is not None else ({**given, **in_pixels}, measured)
+
+
+def _as_bounds(bounds: IndexRange) -> Bounds:
+    return bounds.start if bounds.is_one and bounds.start is not None else (bounds.start, bounds.stop)
 
 
 def make_key(

@@ -82,7 +82,7 @@ class OzxBackend(BackendEntrypoint):
         Parameters
         ----------
         filename_or_obj
-            Path or URL of the file, or of a node in it (``ozx:///data/cells.ozx/labels/cells``).
+            Path or URL of the file, or of a node in it (``cells.ozx/labels/cells``).
         drop_variables
             Variables to leave out.
         mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords

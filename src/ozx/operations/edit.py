@@ -82,6 +82,7 @@ class EditResult(JsonResult):
 def edit(
     path: str | os.PathLike[str],
     *,
+    node: str = "",
     pixel_size: PixelSize | None = None,
     time_interval: float | str | None = None,
     translation: Translation | None = None,
@@ -102,9 +103,11 @@ def edit(
     Parameters
     ----------
     path
-        An ``.ozx`` file with OME-Zarr 0.5 or 0.6, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``), which
+        An ``.ozx`` file with OME-Zarr 0.5 or 0.6, or a node in it (``plate.ozx/A/1/0``), which
         limits the edit to the images of that node. Or the ``s3://`` URL of such a file: the server copies the data
         itself, and only metadata and central directory are transferred.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     pixel_size
         Size of a pixel at full resolution, for all axes of space (``0.65``) or by axis (``{"y": 0.65, "x": 0.65}``), in
         the unit of the axis; as text, also with units: ``"0.65um"``, ``"z=2um,y=0.65um,x=0.65um"``. The scales of the
@@ -175,7 +178,7 @@ def edit(
         contrast=contrast,
         name=name,
     )
-    location = Place.parse(path)
+    location = Place.parse(path, node)
     kind = location.kind()
     if kind == "a URL":
         return _edit_object(location, edits, dry_run=dry_run, confirm=confirm, drop_attributes=drop_attributes)

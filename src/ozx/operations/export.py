@@ -12,7 +12,7 @@ from ozx.archive.byte_source import read_in_runs
 from ozx.calls import public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
-from ozx.flow.sinks.target import check_name, swept_notes
+from ozx.flow.sinks.target import beside_source, check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult, plain_json
 from ozx.hierarchy.nodes import join_path
@@ -109,7 +109,7 @@ class ExportResult(JsonResult):
 @public_call()
 def export(
     path: StrPath,
-    out: StrPath,
+    out: StrPath | None = None,
     *,
     node: str = "",
     levels: str | int | slice | None = None,
@@ -131,9 +131,11 @@ def export(
     Parameters
     ----------
     path
-        An .ozx file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or the URI of a node.
+        An .ozx file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or a node.
     out
-        The file or object to write. An object is first written to a temporary file (in ``TMPDIR``), then uploaded.
+        The file or object to write; by default ``cells.ozx`` becomes ``cells.ome.tif`` beside it, and its node
+        ``labels/cells`` becomes ``cells_labels_cells.ome.tif``. An object is first written to a temporary file (in
+        ``TMPDIR``), then uploaded.
     node
         Path of an image, label image, plate, well or series, below the node of `path` if `path` names a node.
     levels
@@ -190,7 +192,9 @@ def export(
     from ozx.images.writing.cropping import cropped_file  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    place, output = Place.parse(path), Output(Place.output(out, remote=True), force, sync=sync)
+    place = Place.parse(path)
+    default = beside_source(place.at(node), ".ome.tif")
+    output = Output(Place.output(default if out is None else out, remote=True), force, sync=sync)
     target = output.path
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
@@ -275,7 +279,7 @@ def _check_price(taken: ExportedHierarchy, source: Place) -> None:
             pages += image.page_count
     where = taken.images[0].path or "the root" if taken.images else "the root"
     hint = (
-        "Export a part of the image (--region) or coarser levels (--levels 1:), or merge its chunks into "
+        "Export a part of the image by region=…, or coarser levels by levels='1:', or merge its chunks into "
         "larger chunks first (ozx repack --chunks)."
     )
     check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: the export", hint)
@@ -322,7 +326,9 @@ def _describe(taken: ExportedHierarchy, part: str) -> list[ExportedImageResult]:
 
 def _check_tile(tile: int | None) -> None:
     # TIFF 6.0, "TileWidth" and "TileLength": multiples of 16.
-    if tile is not None and (tile % 16 or not _SMALLEST_TILE <= tile <= _LARGEST_TILE):
+    if tile is not None and (
+        not hasattr(tile, "__index__") or tile % 16 or not _SMALLEST_TILE <= tile <= _LARGEST_TILE
+    ):
         raise UsageError(
-            f"expected a tile of {_SMALLEST_TILE} to {_LARGEST_TILE:,} pixels, a multiple of 16; got {tile}"
+            f"expected a tile of {_SMALLEST_TILE} to {_LARGEST_TILE:,} pixels, a multiple of 16; got {tile!r:.100}"
         )

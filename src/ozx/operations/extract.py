@@ -108,8 +108,8 @@ def extract(
     Parameters
     ----------
     path
-        An .ozx file or a directory with OME-Zarr 0.5 or 0.6, or the URI of a node in it
-        (``ozx:///data/plate.ozx/A/1/0``).
+        An .ozx file or a directory with OME-Zarr 0.5 or 0.6, or a node in it
+        (``plate.ozx/A/1/0``).
     out
         The file to write.
     node

@@ -107,6 +107,9 @@ class Inspection(JsonResult):
     ----------
     path
         The file, directory or node, as given.
+    address
+        The same place as a URL pipeline (ZEP 8), which tensorstore and neuroglancer read:
+        ``file:///data/cells.ozx|zip:labels/cells/|zarr3:``.
     kind
         ``image``, ``plate``, ``series``, ``labels``, ``scene``, ``collection`` or ``other``.
     name
@@ -144,6 +147,7 @@ class Inspection(JsonResult):
     """
 
     path: str
+    address: str
     kind: str
     name: str
     ome_version: str | None
@@ -164,7 +168,7 @@ class Inspection(JsonResult):
 
 
 @public_call()
-def inspect(path: str | os.PathLike[str]) -> Inspection:
+def inspect(path: str | os.PathLike[str], node: str = "") -> Inspection:
     """Return a description of an ``.ozx`` file, another ZIP file or a directory, or of a node in one of these.
 
     If the archive comment promises ``jsonFirst``, only the end records and the leading ``zarr.json`` are read: the time
@@ -173,8 +177,10 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     Parameters
     ----------
     path
-        A path, a URL, or a node URI such as ``ozx:///data/cells.ozx/labels/cells``. For a node, all paths are relative
+        A path, a URL, or a node such as ``cells.ozx/labels/cells``. For a node, all paths are relative
         to the node, and the numbers of entries and bytes are those below the node.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
 
     Raises
     ------
@@ -200,14 +206,14 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     >>> inspection.name, inspection.kind, inspection.ome_version
     ('labels', 'labels', '0.5')
     """
-    place = Place.parse(path)
+    place = Place.parse(path, node)
     name, view = place.name, open_view(place)
     if isinstance(view, DirectoryView):
         _check_root(view)
     notes: list[str] = []
     nodes, entries, size = _collect(view)
-    for node in nodes.values():
-        notes += [f"{node.path or 'the root'}: {problem}" for problem in node.problems]
+    for found in nodes.values():
+        notes += [f"{found.path or 'the root'}: {problem}" for problem in found.problems]
     paths = list(image_paths(nodes))
     images = _describe(nodes, paths, notes)
     labels = dict.fromkeys(label for image in images for label in label_paths(nodes, image.path))
@@ -218,6 +224,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     arrays = [] if images else [node for node in nodes.values() if node.array is not None]
     return Inspection(
         path=name,
+        address=place.address(2 if root is not None and root.zarr_format == 2 else 3),
         kind="other" if ome is None else ome.kind,
         name=_name(view.node or view.name, images, plate or collection),
         ome_version=_version(nodes),

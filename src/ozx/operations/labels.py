@@ -73,7 +73,7 @@ def add_labels(
     Parameters
     ----------
     path
-        An ``.ozx`` file or a directory with OME-Zarr 0.5 or 0.6, or the URI of a node in a file.
+        An ``.ozx`` file or a directory with OME-Zarr 0.5 or 0.6, or a node in a file.
     name
         Name of the label image.
     mask
@@ -139,7 +139,7 @@ def add_labels(
             raise UsageError(
                 f"the image has labels {name!r} already",
                 path=place.path,
-                hint="Choose another name, or give --force (force=True) to replace them.",
+                hint="Choose another name, or give force=True to replace them.",
             )
         with _naming_mask(mask), opened_mask(mask, axes) as (pixels, own_axes):
             image, values, notes = new_label_image(name, view, pixels, own_axes)
@@ -236,9 +236,7 @@ def _only_image(nodes: GroupNodes) -> str:
     images = list(islice(image_paths(nodes), _SHOWN + 1))
     if len(images) > 1:
         shown = ", ".join(images[:_SHOWN]) + (", …" if len(images) > _SHOWN else "")
-        raise UsageError(
-            f"the file has several images: {shown}", hint=f'Name one: --node {images[0]} (node="{images[0]}").'
-        )
+        raise UsageError(f"the file has several images: {shown}", hint=f'Name one, as in node="{images[0]}".')
     return next(iter(images), "")
 
 

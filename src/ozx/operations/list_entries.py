@@ -109,14 +109,16 @@ class EntryListing:
 
 
 @public_call()
-def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryListing:
+def list_entries(path: str | os.PathLike[str], *, node: str = "", nodes: bool = False) -> EntryListing:
     """Return the entries of an archive, or the files of a directory.
 
     Parameters
     ----------
     path
-        An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells``, which selects the entries below a node, with keys relative to the node.
+        An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node such as
+        ``cells.ozx/labels/cells``, which selects the entries below a node, with keys relative to the node.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     nodes
         List only metadata: ``zarr.json``, and any metadata of Zarr v2. If the archive comment promises ``jsonFirst``,
         only the beginning of the central directory is read.
@@ -140,5 +142,5 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     ...     [(entry.key, entry.size, entry.offset) for entry in list_entries(path)]
     [('zarr.json', 2, 39)]
     """
-    name = os.fspath(path)
-    return EntryListing(name, nodes, open_view(Place.parse(path)))
+    place = Place.parse(path, node)
+    return EntryListing(place.given, nodes, open_view(place))

@@ -19,16 +19,18 @@ _SHOWN = 3
 
 
 @public_call()
-def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
+def read_value(path: str | os.PathLike[str], key: str, *, node: str = "") -> Iterator[bytes]:
     """Return the value of `key` in blocks of about 1 MiB, decompressed if necessary.
 
     Parameters
     ----------
     path
-        An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells``.
+        An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node such as
+        ``cells.ozx/labels/cells``.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     key
-        A store key, as ``ozx ls`` shows it for the same `path`: relative to the node.
+        A store key, as ``ozx ls`` shows it for the same place: relative to the node.
 
     Raises
     ------
@@ -51,8 +53,8 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     ...     b"".join(read_value(path, "zarr.json"))
     b'{}'
     """
-    place = Place.parse(path)
-    name, view = os.fspath(path), open_view(place)
+    place = Place.parse(path, node)
+    name, view = place.given, open_view(place)
     if not isinstance(key, str):
         raise UsageError(f"expected a key as a text; got {key!r}", path=name, hint="ozx ls lists the keys.")
     fault = name_fault(key) if isinstance(view, DirectoryView) else None

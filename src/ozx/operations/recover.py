@@ -399,7 +399,7 @@ def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.unproven:
         yield (
             f"damaged values left out, because no checksum proves their chunks: {found.unproven:,}; "
-            "--keep-unproven keeps these chunks"
+            "keep_unproven=True keeps these chunks"
         )
     if kept := sum(chunk.is_kept for chunk in found.lost_chunks):
         yield f"chunks kept without a correct checksum: {kept:,}; their pixels may be wrong"

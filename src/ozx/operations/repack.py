@@ -103,6 +103,7 @@ def repack(
     source: StrPath,
     out: StrPath,
     *,
+    node: str = "",
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
@@ -130,6 +131,8 @@ def repack(
         A directory, an .ozx or .zip file, or the URL of one, with OME-Zarr 0.4, 0.5 or 0.6.
     out
         A directory if the name ends in ``.zarr`` or a slash, or if a directory of this name exists; otherwise a file.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     shards
         ``"keep"`` for the present shards, ``"auto"``, ``"none"``, or lengths in pixels by axis: ``"y=4096,x=4096"`` or
         a mapping.
@@ -203,7 +206,7 @@ def repack(
     )
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
-    output, old = Output(Place(target), force, replace_folder, sync), Place.parse(source)
+    output, old = Output(Place(target), force, replace_folder, sync), Place.parse(source, node)
     output.check_surroundings(old)
     if is_directory:
         Place.output(target)

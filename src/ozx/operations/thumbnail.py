@@ -11,6 +11,7 @@ from urllib.parse import quote
 from ozx.calls import public_call
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
+from ozx.flow.sinks.target import beside_source
 from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult
 from ozx.marks import mark_of
@@ -95,19 +96,28 @@ class ThumbnailResult(JsonResult):
 
 @public_call()
 def thumbnail(
-    path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
+    path: StrPath,
+    out: StrPath | None = None,
+    *,
+    node: str = "",
+    size: int = 256,
+    cache: bool = False,
+    force: bool = False,
 ) -> ThumbnailResult:
     """Write a thumbnail of an image, of all wells of a plate, of the first image of a series, or of labels.
 
-    Channels have the colours and the contrast of the metadata, or default ones. Only the smallest level with enough
-    pixels is read. A small image makes a small picture: it is never enlarged.
+    Channels have the colours and the contrast of the metadata, or default ones; labels are not drawn over the image.
+    Only the smallest level with enough pixels is read. A small image makes a small picture: it is never enlarged.
 
     Parameters
     ----------
     path
-        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or the URI of a node.
+        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or a node.
     out
-        The file or object to write, PNG or JPEG by its ending.
+        The file or object to write, PNG or JPEG by its ending; by default ``cells.ozx`` becomes ``cells.png`` beside
+        it, and its node ``labels/cells`` becomes ``cells_labels_cells.png``.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     size
         The longest side in pixels, 16 to 2048.
     cache
@@ -124,8 +134,8 @@ def thumbnail(
     Raises
     ------
     UsageError
-        `out` exists, is a URL that ozx only reads, or is neither PNG nor JPEG; `out` and `cache` are both given, or
-        neither of them; the size is invalid; with `cache`, `path` is no local file.
+        `out` exists, is a URL that ozx only reads, or is neither PNG nor JPEG; `out` and `cache` are both given; the
+        size is invalid; with `cache`, `path` is no local file.
     UnsupportedError
         There is no image, or no picture can be made of it.
     FormatError
@@ -144,8 +154,11 @@ def thumbnail(
     from ozx.images.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    wanted, place = None if out is None else Place.output(out, remote=True), Place.parse(path)
-    output, texts = _cache_output(place, wanted, size) if cache else (_checked_output(wanted, size, force=force), {})
+    wanted, place = None if out is None else Place.output(out, remote=True), Place.parse(path, node)
+    if cache:
+        output, texts = _cache_output(place, wanted, size)
+    else:
+        output, texts = _checked_output(wanted or Place(beside_source(place, ".png")), size, force=force), {}
     target = output.path
     try:
         with opened_hierarchy(place) as group:
@@ -163,11 +176,9 @@ def thumbnail(
     return ThumbnailResult(place.given, target, width, height, drawn.image, drawn.level, drawn.notes)
 
 
-def _checked_output(wanted: Place | None, size: int, *, force: bool) -> Output:
-    if wanted is None:
-        raise UsageError("expected a file to write; got none", hint="Name a .png or .jpg file, or give --cache.")
-    if not _SMALLEST <= size <= _LARGEST:
-        raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size}")
+def _checked_output(wanted: Place, size: int, *, force: bool) -> Output:
+    if not hasattr(size, "__index__") or not _SMALLEST <= size <= _LARGEST:
+        raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size!r:.100}")
     if not wanted.path.lower().endswith(_PNG + _JPEG):
         raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {wanted.path}")
     output = Output(wanted, force)
@@ -178,7 +189,7 @@ def _checked_output(wanted: Place | None, size: int, *, force: bool) -> Output:
 def _cache_output(place: Place, out: Place | None, size: int) -> tuple[Output, dict[str, str]]:
     """Return the path of a file's thumbnail in the desktop's cache, and the PNG text fields that the cache requires."""
     if out is not None:
-        raise UsageError("expected a file to write, or --cache; got both")
+        raise UsageError("expected a file to write, or the desktop's cache; got both")
     if size not in CACHE_FOLDERS:
         raise UsageError(
             f"expected one of the sizes that the cache has, {', '.join(map(str, CACHE_FOLDERS))}; got {size}"

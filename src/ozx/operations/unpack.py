@@ -56,6 +56,7 @@ def unpack(
     path: StrPath,
     out: StrPath | None = None,
     *,
+    node: str = "",
     force: bool = False,
     replace_folder: bool = False,
     allow_bombs: bool = False,
@@ -68,12 +69,14 @@ def unpack(
     Parameters
     ----------
     path
-        An .ozx file, or any ZIP file; the URL of one, or of a directory, which is copied; or a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells``: that node becomes the root of the directory.
+        An .ozx file, or any ZIP file; the URL of one, or of a directory, which is copied; or a node such as
+        ``cells.ozx/labels/cells``: that node becomes the root of the directory.
     out
         The directory to write, or the URL of one in an object store; by default ``cells.ozx`` becomes
         ``cells.ome.zarr`` beside it, and a node is named after the last part of its path: ``labels/nuclei`` becomes
         ``nuclei.ome.zarr``.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     force
         Whether an existing directory that is empty or has Zarr metadata at its root may be replaced. The old one stays
         until the new one is complete. The new root gets the old mode and, where allowed, the old owner.
@@ -117,7 +120,7 @@ def unpack(
     wanted = None if out is None else Place.output(out, remote=True).path
     if wanted is not None:
         check_name(wanted, "a directory")
-    place = Place.parse(path)
+    place = Place.parse(path, node)
     prefix = f"{place.node}/" if place.node else ""
     target = (_default_target(place) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
     output = Output(Place(target), force, replace_folder, sync)

@@ -235,7 +235,7 @@ def _named_plate(
     if outside:
         notes.add(
             None,
-            Note(f"{outside:,} images belong to no well of the plate and are left out; --series N imports one of them"),
+            Note(f"{outside:,} images belong to no well of the plate and are left out; series=N imports one of them"),
         )
     name = plate.name or stem_of(found.path)
     if options.edits is not None and options.edits.name is not None:

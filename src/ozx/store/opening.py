@@ -100,7 +100,7 @@ def open_group(
     ----------
     path
         A local .ozx file; the URL of an .ozx file or of an OME-Zarr directory (extra ``remote``); or a node in a file:
-        ``ozx:///data/cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``,
+        ``cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``,
         ``https://example.org/cells.ozx|zip:labels/cells/``. To write: a file, or with ``w`` and ``x`` an ``s3://`` URL.
     mode
         ``r`` reads. ``w`` writes a new file with a root group, which replaces an existing file at `close`; ``x``
@@ -138,7 +138,7 @@ def open_group(
     ...     group.attrs["ome"] = {"version": "0.5"}
     ...     group.create_array("0", shape=(4, 4), dtype="uint8")[:] = 7
     """
-    if mode != "r":
+    if not isinstance(mode, str) or mode != "r":
         return _open_to_write(path, mode, options, live=live, sync=sync)
     place = Place.parse(path)
     store, node = open_store(place, options=options, live=live)
@@ -302,8 +302,10 @@ def open_hierarchy(place: Place, *, options: Mapping[str, Any] | None = None) ->
 def open_in_file(file: BinaryIO) -> zarr.Group:
     """Return the root group of the archive in an open file, which stays open."""
     if isinstance(file, io.TextIOBase) or not all(hasattr(file, name) for name in ("read", "seek", "tell")):
+        is_data = isinstance(file, bytes | bytearray | memoryview)
         raise UsageError(
-            f"expected a path, a URL or an open binary file; got {file!r}", hint='Open a file with open(path, "rb").'
+            f"expected a path, a URL or an open binary file; got {type(file).__name__ if is_data else repr(file):.200}",
+            hint="Wrap it in io.BytesIO." if is_data else 'Open a file with open(path, "rb").',
         )
     from ozx.flow.sources.archive import ArchiveSource  # noqa: PLC0415 (see open_store)
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415

@@ -133,8 +133,8 @@ class OzxStore(Store):
         options: Mapping[str, Any] | None = None,
         live: bool = False,
     ) -> None:
-        if mode not in _MODES:
-            raise UsageError(f"expected one of the modes {', '.join(_MODES)}; got {mode!r}")
+        if not isinstance(mode, str) or mode not in _MODES:
+            raise UsageError(f"expected one of the modes {', '.join(_MODES)}; got {mode!r:.100}")
         if mode == "r" and read_only is False:
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
         if metadata not in ("first", "last"):

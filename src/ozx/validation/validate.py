@@ -56,6 +56,7 @@ _REWRITES = re.compile(r"ozx (edit|extract|pack|recover|repack|unpack)\b")
 def validate(
     path: str | os.PathLike[str],
     *,
+    node: str = "",
     level: Level = "hierarchy",
     profile: str = "rfc9",
     revision: str = "all",
@@ -72,8 +73,10 @@ def validate(
     ----------
     path
         A file, the URL of a file (needs the extra ``remote``), or a directory, to which only some rules apply. For a
-        node URI such as ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked; findings about entries
+        node such as ``cells.ozx/labels/cells`` the whole file is checked; findings about entries
         outside the node are left out, findings about the whole file stay.
+    node
+        Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     level
         Depth of the checks: ``archive``, the container and RFC-9; ``hierarchy``, also every metadata document;
         ``data``, also every chunk.
@@ -105,11 +108,11 @@ def validate(
     >>> validate("cells.ozx").valid
     True
     """
-    if profile not in PROFILES:
+    if not isinstance(profile, str) or profile not in PROFILES:
         raise UsageError(f"expected the profile {' or '.join(PROFILES)}; got {profile!r}")
-    if revision not in REVISIONS:
+    if not isinstance(revision, str) or revision not in REVISIONS:
         raise UsageError(f"expected one of the revisions {', '.join(REVISIONS)}; got {revision!r}")
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise UsageError(f"expected one of the levels {', '.join(LEVELS)}; got {level!r}")
     jobs = None if jobs is None else checked_jobs(jobs)
     options = Options(
@@ -120,7 +123,7 @@ def validate(
         jobs=jobs,
         progress=progress or NO_PROGRESS,
     )
-    place = Place.parse(path)
+    place = Place.parse(path, node)
     kind, where = place.kind(), place.path
     if kind == "a directory":
         return Report.of(place.name, level, check_directory(where, options), "directory")
@@ -266,6 +269,7 @@ def validate_many(
     paths: Sequence[str],
     *,
     jobs: int = 1,
+    node: str = "",
     level: Level = "hierarchy",
     profile: str = "rfc9",
     revision: str = "all",
@@ -281,7 +285,13 @@ def validate_many(
     has one file, one thread for each processor decodes the chunks of a file (level ``data``), and `progress` is shown.
     """
     check = partial(
-        _check, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
+        _check,
+        node=node,
+        level=level,
+        profile=profile,
+        revision=revision,
+        second_opinion=second_opinion,
+        schemas=schemas,
     )
     pairs = [(path, "") for path in paths]
     if executor is None and (jobs <= 1 or len(paths) <= 1):

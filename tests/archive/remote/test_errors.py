@@ -27,7 +27,7 @@ CASES = [
         "expired",
         "new URL",
     ),
-    ("status code: 403 Forbidden: <Code>AccessDenied</Code>", "not allowed: the server answered 403", "--anonymous"),
+    ("status code: 403 Forbidden: <Code>AccessDenied</Code>", "not allowed: the server answered 403", "anonymous=True"),
     ("status code: 404 Not Found: <Code>NoSuchBucket</Code>", "the bucket does not exist", "endpoint"),
     ("status code: 404 Not Found: <Code>ContainerNotFound</Code>", "the container does not exist", "account"),
     ("status code: 403 Forbidden: <Code>AuthenticationFailed</Code>", "the key or signature is wrong", "credentials"),

@@ -121,7 +121,7 @@ def test_what_nothing_proves_is_lost_or_kept(tmp_path, codec):
     result = recover(path, tmp_path / "out.ozx", sync=False)
     assert [entry.name for entry in result.lost] == [KEY]
     assert result.lost_chunks_count == 0
-    assert "--keep-unproven keeps these chunks" in result.notes[0]
+    assert "keep_unproven=True keeps these chunks" in result.notes[0]
     document = ArchiveReader(os.fspath(path))
     before = document.read(document.find("0/zarr.json"))
     result = recover(path, tmp_path / "kept.ozx", keep_unproven=True, sync=False)

@@ -129,6 +129,33 @@ def test_drives_of_windows():
 
 @pytest.mark.posix("paths without a drive")
 @pytest.mark.parametrize(
+    ("text", "node", "given", "address"),
+    [
+        ("/d/x.ozx", "A/1/0", "/d/x.ozx/A/1/0", "file:///d/x.ozx|zip:A/1/0/|zarr3:"),
+        ("/d/x.ozx/A", "/1/", "/d/x.ozx/A/1", "file:///d/x.ozx|zip:A/1/|zarr3:"),
+        ("/d/x.ozx|zip:A/|zarr3:", "1", "/d/x.ozx|zip:A/1/", "file:///d/x.ozx|zip:A/1/|zarr3:"),
+        ("ozx:///d/x.ozx/A", "1", "/d/x.ozx|zip:A/1/", "file:///d/x.ozx|zip:A/1/|zarr3:"),
+        ("https://h/x.ozx?sig=s", "A", "https://h/x.ozx?sig=s|zip:A/", "https://h/x.ozx|zip:A/|zarr3:"),
+        ("/d/x.ome.zarr/|zarr3:", "A/1", "/d/x.ome.zarr/A/1", "file:///d/x.ome.zarr/A/1/|zarr3:"),
+    ],
+)
+def test_a_node_below_a_place(text, node, given, address):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.path.isfile", lambda path: path == "/d/x.ozx")
+        patch.setattr("os.path.isdir", lambda path: ".zarr" in path and "|" not in path)
+        place = Place.parse(text, node)
+        assert (place.given, place.address()) == (given, address)
+        assert Place.parse(place.given) == place
+
+
+@pytest.mark.parametrize("node", ["..", "A//1", 3, None])
+def test_what_is_no_path_of_a_node(node):
+    with pytest.raises(UsageError, match="expected"):
+        Place.parse("x.ozx", node)
+
+
+@pytest.mark.posix("paths without a drive")
+@pytest.mark.parametrize(
     ("location", "uri"),
     [
         (Place("/d/x.ozx"), "ozx:///d/x.ozx"),

@@ -37,7 +37,7 @@ class Deadline(NamedTuple):
 
     def error(self, name: str | None, *, writes: bool = False) -> ResourceError:
         """Return the error for a missed deadline; of a reader, it contains the number of bytes read so far."""
-        passed = f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…))"
+        passed = f"the time limit of {self.seconds:g} s has passed (ozx.storage_options(timeout=…))"
         if writes:
             hint = "Set a longer limit. An upload that did not end leaves no object; the next run sends it again."
             return ResourceError(passed, path=name, hint=hint)

@@ -19,11 +19,14 @@ _CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _CHECK = "Check the credentials."
 _ACCESS = (
     "Check the credentials, or whether a signed URL has expired; "
-    "for a public bucket give --anonymous (ozx.storage_options(anonymous=True))."
+    "for a public bucket give ozx.storage_options(anonymous=True)."
 )
-_REGION = "Give the region as --storage-option region=NAME, or set AWS_REGION."
+_REGION = "Give the region, as in ozx.storage_options(region='NAME'), or set AWS_REGION."
 _CODES = {
-    "NoSuchBucket": ("the bucket does not exist", "Check the name, and the endpoint (--storage-option endpoint=URL)."),
+    "NoSuchBucket": (
+        "the bucket does not exist",
+        "Check the name, and the endpoint in ozx.storage_options(endpoint='URL').",
+    ),
     "PermanentRedirect": ("the bucket is in another region", _REGION),
     "AuthorizationHeaderMalformed": ("the bucket is in another region", _REGION),
     "IllegalLocationConstraintException": ("the bucket is in another region", _REGION),
@@ -149,7 +152,7 @@ def explain_code(text: str, name: str) -> ResourceError | None:
         return ResourceError(
             "found no credentials in the options, environment variables, profile or cloud role of the computer",
             path=name,
-            hint="For a public bucket give --anonymous (ozx.storage_options(anonymous=True)).",
+            hint="For a public bucket give ozx.storage_options(anonymous=True).",
         )
     code = _CODE.search(text)
     if not code or code[1] not in _CODES:

@@ -221,7 +221,7 @@ class S3Object:
             self.client.head_bucket(Bucket=self.target["Bucket"])
         except client_errors() as error:  # a policy may allow only writing
             if error_code_of(error) in ("404", "NoSuchBucket"):
-                hint = "Check the name, and the endpoint (--storage-option)."
+                hint = "Check the name, and the endpoint in ozx.storage_options(endpoint='URL')."
                 raise ResourceError("the bucket does not exist", path=printable_url(self._url), hint=hint) from None
         return None
 

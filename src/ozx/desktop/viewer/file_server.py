@@ -168,9 +168,9 @@ class FileServer:
                 raise error.at(location.path) from None
 
     @property
-    def locations(self) -> list[str]:
-        """The URL path of each file, without the leading slash."""
-        return [quote(f"{name}/{archive.node}".rstrip("/")) for name, archive in self._archives.items()]
+    def locations(self) -> list[Place]:
+        """The path of each file in the URL, without the leading slash, and its node."""
+        return [Place(quote(name), archive.node) for name, archive in self._archives.items()]
 
     def respond(self, request: Request) -> Response:
         """Return the response to a request."""
@@ -220,18 +220,20 @@ def serve_files(
     form: ServedForm = "file",
     port: int = 0,
     cors: str | None = None,
-    announce: Callable[[str], None],
+    announce: Callable[[str, str], None],
     warn: Callable[[str], None],
 ) -> None:
     """Serve files on this computer until an interrupt.
 
-    With the `port` 0, any free port is used. `announce` gets the URL of each file, in order, and `warn` what happens
-    to the files meanwhile.
+    With the `port` 0, any free port is used. `announce` gets the URL and the address (ZEP 8) of each file, in order,
+    and `warn` what happens to the files meanwhile.
     """
     files = FileServer(paths, form=form, cors=cors, warn=warn)
     with serving(LoopbackServer(files.respond, port)) as server:
         for location in files.locations:
-            announce(f"{server.origin}/{location}")
+            url = f"{server.origin}/{location.path}"
+            node = quote(f"/{location.node}".rstrip("/"))
+            announce(url + node, Place(url, location.node).address())
         Presence().wait_for_ever()
 
 

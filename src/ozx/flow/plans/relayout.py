@@ -156,7 +156,7 @@ class _Relaying:
             return False
         self._notes.append(
             f"{path or 'the root'}: its shards stay as they are, because other codecs stand beside sharding_indexed; "
-            "--codec or --chunks decodes the array and encodes it again"
+            "another codec, or other chunks, decode the array and encode it again"
         )
         return True
 

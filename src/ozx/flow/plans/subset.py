@@ -77,7 +77,7 @@ class Extractor:
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
                 f"expected a group to extract; {node or 'the root'} is an array, and an array alone is not OME-Zarr",
-                hint="Extract the image that contains this array; --levels selects one of the image's levels.",
+                hint="Extract the image that contains this array; levels=… selects one of the image's levels.",
             )
 
     def take(self, selection: Selection) -> SubsetPlan:
@@ -113,7 +113,7 @@ class Extractor:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
                     f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,} bytes, {what}",
-                    hint="Choose a smaller --region, fewer --channels, a single --path or a larger --max-size.",
+                    hint="Choose a smaller region, fewer channels, a single node, or a larger size.",
                 )
             plan = self.take(replace(selection, skipped=skipped))
         if skipped:

@@ -77,7 +77,7 @@ class Output:
                 if os.path.exists(os.path.join(folder, name)):
                     raise UsageError(
                         f"{self.path} would lie inside another hierarchy: {folder} has a {name}; RFC-9 forbids this",
-                        hint="Choose an output, or an --out-dir, outside of that hierarchy.",
+                        hint="Choose an output outside of that hierarchy.",
                     )
             parent = os.path.dirname(folder)
             if parent == folder:

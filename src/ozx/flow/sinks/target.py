@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
 from ozx.flow.sources.location import Place
-from ozx.quoting import quote
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000
@@ -44,6 +43,19 @@ def stem_of_archive(path: str) -> str:
     return name
 
 
+def beside_source(source: Place, ending: str) -> str:
+    """Return the default path of an output: beside its source or, for a URL, in the working directory.
+
+    Examples
+    --------
+    >>> beside_source(Place("scans/cells.ozx"), ".png"), beside_source(Place("plate.ozx", "A/1/0"), ".ome.tif")
+    ('scans/cells.png', 'plate_A_1_0.ome.tif')
+    """
+    path = source.local_name().rstrip("/")
+    name = "_".join([stem_of_archive(source.path), *filter(None, source.node.split("/"))])
+    return os.path.join(os.path.dirname(path), Place.output(f"{name}{ending}").path)
+
+
 # Name endings by which programs recognise a format, each with the command that writes this format.
 _WRITERS = {
     **dict.fromkeys((".tif", ".tiff"), "ozx export writes TIFF files."),
@@ -74,8 +86,7 @@ def name_notes(target: Place, *, has_out_dir: bool = True) -> tuple[str, ...]:
     if name.lower().endswith(".ozx"):
         return ()
     is_folder = has_out_dir and not os.path.splitext(name)[1]
-    quoted = quote(name)
-    folder = f"; to write into a folder {quoted}, remove this file and give --out-dir {quoted}" if is_folder else ""
+    folder = f"; to write into a folder {name}, remove this file and give out_dir={name!r}" if is_folder else ""
     return (f"warning: {name} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
 
 
@@ -85,7 +96,7 @@ def entry_notes(entries: int) -> tuple[str, ...]:
         return ()
     advice = (
         "every reader first loads the list of all entries. Sharding puts many chunks into one entry, so that the file "
-        "opens fast (--shards auto does it; nothing is recompressed)"
+        "opens fast ; shards='auto' does it, and nothing is recompressed"
     )
     return (f"{entries:,} entries: {advice}",)
 

@@ -1,4 +1,4 @@
-"""Parse node locations in archives: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
+"""Places: a file, directory or URL, and a node in it: ``cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import ResourceError, UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.hierarchy.nodes import join_path
 from ozx.marks import modified
+from ozx.quoting import quote as quoted
 
 if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
@@ -29,15 +31,16 @@ StrPath = str | os.PathLike[str]
 _SCHEME = "ozx://"
 _PIPE = "|zip:"
 _ENDINGS = (".ozx", ".zip")
-# Formats that may follow the node in a URL pipeline.
-_FORMATS = ("zarr3", "zarr")
+# The formats that end a URL pipeline (ZEP 8); neuroglancer writes ``zarr``.
+_FORMATS = ("zarr3", "zarr2", "zarr")
+_FORMAT_AT_END = re.compile(rf"\|(?:{'|'.join(_FORMATS)}):/*$")
 # At least two letters: a single one is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # For outputs, also chains of fsspec (simplecache::s3://…), and URLs after spaces.
 _OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
 _WRITABLE = re.compile(r"s3a?://", re.IGNORECASE)
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
-_HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
+_HINT = "A node is named cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +52,16 @@ class Place:
     given: str = field(default="", compare=False, repr=False)  # the text that was parsed, if it was
 
     @classmethod
-    def parse(cls, text: StrPath, *, windows: bool = os.name == "nt") -> Place:
-        """Return the file and the node that the location `text` names.
+    def parse(cls, text: StrPath, node: str = "", *, windows: bool = os.name == "nt") -> Place:
+        """Return the file and the node that the location `text` names, and below it the path `node`.
 
         An existing file or directory named exactly `text` comes first; a path object is a path, or the form before the
         last. Otherwise:
 
         * ``ozx:///FILE/NODE``: absolute, percent-encoded. The file part ends with the first component that is a file,
           or that ends in .ozx or .zip and is no directory.
-        * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
+        * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow, also
+          directly after a directory.
         * ``FILE.ozx/NODE``, where FILE.ozx (or .zip) is a file, or a URL whose path goes on after .ozx.
         * ``file:///FILE``, and any other URL unchanged.
 
@@ -73,16 +77,7 @@ class Place:
         >>> Place.parse("cells.ozx")
         Place(path='cells.ozx', node='')
         """
-        name = given_path(text)
-        if os.path.isfile(text) or os.path.isdir(text):
-            return cls(name, given=name)
-        if not isinstance(text, str):
-            return _parse_plain(name, name, windows=windows)
-        if text.startswith(_SCHEME):
-            return _parse_ozx(text, windows=windows)
-        if _PIPE in text:
-            return _parse_pipeline(text, windows=windows)
-        return _parse_plain(_local_path(text, windows=windows), name, windows=windows)
+        return _parse(text, windows=windows).at(node)
 
     @classmethod
     def output(cls, text: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> Place:
@@ -118,8 +113,10 @@ class Place:
 
     @classmethod
     def local(cls, text: StrPath) -> Place:
-        """Return the place of a local file or directory; reject URLs, and parse no nodes."""
+        """Return the place of a whole file or directory on this computer; reject URLs and nodes."""
         place = cls(given_path(text))
+        if not os.path.lexists(place.path) and (inner := cls.parse(text)).node and not inner.is_remote:
+            raise inner.whole_only("expected a whole file or directory")
         if place.is_remote and not os.path.lexists(place.path):
             raise UsageError(
                 "expected a file or directory on this computer; found a URL",
@@ -134,8 +131,18 @@ class Place:
         """Return the place of a whole file or directory; raise `UsageError` if `text` names a node in a file."""
         place = cls.parse(text)
         if place.node:
-            raise UsageError(f"expected a {wanted}; found the URI of a node in a file", path=cls(place.path).name)
+            raise place.whole_only(f"expected a {wanted}")
         return place
+
+    def whole_only(self, wanted: str) -> UsageError:
+        """Return the error for a node where only a whole file makes sense."""
+        file = Place(self.path).name
+        return UsageError(
+            f"{wanted}; found the node {self.node} in a file",
+            path=file,
+            hint=f"Give {quoted(file)}, or make a file of the node first: ozx extract {quoted(file)} OUT.ozx --path "
+            f"{quoted(self.node)}",
+        )
 
     @property
     def is_remote(self) -> bool:
@@ -153,6 +160,38 @@ class Place:
         """
         return _printable(self.given or self.path)
 
+    def at(self, node: str) -> Place:
+        """Return the place of a node below this one; that of a directory is a sub-directory."""
+        if not isinstance(node, str):
+            raise UsageError(f"expected the path of a node as a text, such as A/1/0; got {node!r:.200}", path=self.name)
+        below = _checked_node(self.name, node.strip("/"))
+        if not below:
+            return self
+        if self.kind() == "a directory" or self.is_directory_url():
+            place = self.inside(below)
+            return replace(place, given=place.path)
+        node, given = join_path(self.node, below), f"{self.given}/{below}"
+        is_readable = self.given.endswith(f"/{self.node}") if self.node else self.given.lower().endswith(_ENDINGS)
+        is_plain = is_readable and not self.given.startswith(_SCHEME)
+        return replace(self, node=node, given=given if is_plain else self.path + _step(node))
+
+    def address(self, zarr_format: int = 3) -> str:
+        """Return the place as a URL pipeline (ZEP 8), which tensorstore and neuroglancer read as well.
+
+        Examples
+        --------
+        >>> Place("/data/my cells.ozx", "labels/cells").address()
+        'file:///data/my%20cells.ozx|zip:labels/cells/|zarr3:'
+        >>> Place("https://example.org/cells.ome.zarr/").address(2)
+        'https://example.org/cells.ome.zarr/|zarr2:'
+        """
+        is_folder = os.path.isdir(self.path) or (self.is_remote and self.is_directory_url())
+        path = _printable(self.path)
+        if not self.is_remote:
+            path = os.path.abspath(path).replace(os.sep, "/").removeprefix("/")
+            path = f"file:///{quote(path, safe='/:', errors='surrogateescape')}"
+        return f"{path.rstrip('/')}{'/' if is_folder else _step(self.node)}|zarr{zarr_format}:"
+
     @property
     def uri(self) -> str:
         """The canonical location: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL.
@@ -164,9 +203,9 @@ class Place:
         >>> Place("https://example.org/cells.ozx", "0").uri
         'https://example.org/cells.ozx|zip:0/'
         """
-        node = quote(self.node, safe="/", errors="surrogateescape")
         if self.is_remote:
-            return f"{self.path}{_PIPE}{node}{'/' if node else ''}"
+            return self.path + _step(self.node)
+        node = quote(self.node, safe="/", errors="surrogateescape")
         path = os.path.abspath(self.path).replace(os.sep, "/").removeprefix("/")
         return f"{_SCHEME}/{quote(path, safe='/:', errors='surrogateescape')}{'/' if node else ''}{node}"
 
@@ -265,9 +304,12 @@ def given_path(path: StrPath) -> str:
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
-        found = f"{name!r}" if isinstance(name, bytes) else type(name).__name__
-        hint = "Decode the path with os.fsdecode(path)." if isinstance(name, bytes) else None
-        raise UsageError(f"expected a path as a text; got {found:.200}", hint=hint)
+        found, hint = type(name).__name__, None
+        if hasattr(name, "read") or (isinstance(name, bytes) and name.startswith(b"PK")):
+            hint = "ozx.open_image and ozx.read take open files and io.BytesIO."
+        elif isinstance(name, bytes):
+            found, hint = f"{name!r:.200}", "Decode the path with os.fsdecode(path)."
+        raise UsageError(f"expected a path as a text; got {found}", hint=hint)
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
@@ -307,9 +349,27 @@ def _local_hint(url: str, *, windows: bool) -> str:
     return upload_hint(url)
 
 
+def _step(node: str) -> str:
+    """Return a node as a step of a URL pipeline."""
+    return f"{_PIPE}{quote(node, safe='/', errors='surrogateescape')}{'/' if node else ''}"
+
+
 def _printable(name: str) -> str:
     is_url = _URL.match(name) is not None and not name.startswith(_SCHEME)
     return printable_url(name) if is_url else name
+
+
+def _parse(text: StrPath, *, windows: bool) -> Place:
+    name = given_path(text)
+    if os.path.isfile(text) or os.path.isdir(text):
+        return Place(name, given=name)
+    if not isinstance(text, str):
+        return _parse_plain(name, name, windows=windows)
+    if text.startswith(_SCHEME):
+        return _parse_ozx(text, windows=windows)
+    if _PIPE in text:
+        return _parse_pipeline(text, windows=windows)
+    return _parse_plain(_local_path(_FORMAT_AT_END.sub("", text), windows=windows), name, windows=windows)
 
 
 def _parse_ozx(text: str, *, windows: bool) -> Place:

@@ -141,7 +141,7 @@ class _DocumentEditor:
             listed = ", ".join(images[:3]) + (", …" if len(images) > 3 else "")
             raise UsageError(
                 f"expected one image for the new name; there are {len(images):,}: {listed}",
-                hint=f"Give the path of one image in the file, as in ozx:///data/FILE.ozx/{images[0]}",
+                hint=f"Give the path of one image in the file, as in FILE.ozx/{images[0]}",
             )
         return edits
 

@@ -470,7 +470,7 @@ class _SubsetPlanner:
                 path,
                 f"{name_levels(multiscale, crops.alone)} cannot be cropped to exactly the region of the other "
                 f"levels: each keeps more pixels, and programs that ignore translations show it in the wrong place; "
-                f"without --levels, ozx leaves out such levels",
+                f"if no levels are asked for, ozx leaves out such levels",
             )
         return crops
 

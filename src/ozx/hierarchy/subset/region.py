@@ -36,6 +36,7 @@ class IndexRange:
 
     start: int | None = None
     stop: int | None = None
+    is_one: bool = field(default=False, compare=False)  # given by one number, as in ``t=3``
 
     def choose(self, count: int) -> list[int]:
         """Return the numbers in the range, out of `count` numbers from 0 on."""
@@ -226,7 +227,7 @@ def parse_bounds(axis: str, bounds: object) -> IndexRange:
 
 
 def _one(index: int) -> IndexRange:
-    return IndexRange(index, None if index == -1 else index + 1)
+    return IndexRange(index, None if index == -1 else index + 1, is_one=True)
 
 
 # The requested part of each image of a hierarchy: some resolution levels, or a region.

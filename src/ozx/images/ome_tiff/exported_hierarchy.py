@@ -82,10 +82,10 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
     found = nodes.find(path)
     if isinstance(found, zarr.Array):
         image = path.rpartition("/")[0]
-        way = f"Give --path {image}" if image else "Leave out --path"
+        way = f"Give node={image!r}" if image else "Leave out node=…"
         raise UsageError(
             f"expected an image; {path} is a level of an image",
-            hint=f"{way} to export the image; --levels chooses its levels.",
+            hint=f"{way} to export the image; levels=… chooses its levels.",
         )
     if found is None:
         raise UsageError(f"expected the path of an image; there is no {path!r}", hint=_hint_at_images(nodes, path))
@@ -99,7 +99,7 @@ def _hint_at_images(nodes: GroupNodes, path: str) -> str:
         return similar_nodes(path, {*images, *(image.rpartition("/")[0] for image in images)})
     labels = nodes.image().label_paths
     nearest = f" {similar_nodes(path, labels)}" if labels else ""
-    return f"Leave out --path: the file is one image. ozx extract --channels selects channels.{nearest}"
+    return f"Leave out node=…: the file is one image. channels=… selects channels.{nearest}"
 
 
 def _take_images(
@@ -130,7 +130,7 @@ def _take_images(
         require_levels(choice, counts)
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
-        notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
+        notes.append(f"labels are left out: {labels[0]}{more}; node={labels[0][given:]!r} exports a label image")
 
 
 def _take_plate(nodes: GroupNodes, images: Sequence[str], skip: int) -> PlateDescription | None:

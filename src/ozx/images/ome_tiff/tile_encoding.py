@@ -78,7 +78,7 @@ class Mosaic:
         if shape[0] * shape[1] > _MOST_TILES:
             raise UnsupportedError(
                 f"expected an image of at most {_MOST_TILES:,} tiles in TIFF; it would have {shape[0] * shape[1]:,}",
-                hint="Export some of its levels (--levels), or a part of it (ozx extract --region).",
+                hint="Export some of its levels by levels=…, or a part of it by region=….",
             )
         return np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
 

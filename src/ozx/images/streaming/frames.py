@@ -95,7 +95,7 @@ class FrameInput:
         except FormatError as error:
             raise UsageError(
                 f"expected a line of JSON before each frame; {error.message}",
-                hint='Before each frame, write {} or {"index": [3, 0]} and a line feed; or omit --headers.',
+                hint='Before each frame, write {} or {"index": [3, 0]} and a line feed; or leave out headers=True.',
             ) from None
         index, position, record = header.get("index"), header.get("position"), header.get("record")
         places = None if index is None else as_lengths(index)

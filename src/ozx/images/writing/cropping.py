@@ -93,7 +93,7 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
     if pixels.dtype.kind not in _KINDS:  # a text of one chunk may fill the memory, and no image has such pixels
         raise UnsupportedError(
             f"{pyramid.array}: expected pixels that are numbers, which can be cropped; found {pixels.dtype}",
-            hint="Extract whole chunks (--whole-chunks).",
+            hint="Extract whole chunks: whole_chunks=True.",
         )
     works, shards = [_work(pyramid.array, first, (), is_stored=not first.is_movable)], {}
     if not first.is_movable:

@@ -462,7 +462,7 @@ def _read_image(
     full = sources[0]
     lengths = dict(zip(full.axes, full.shape, strict=True))
     guesses = [
-        f"an unnamed dimension of length {lengths[axis]:,} became the axis {axis}; --axes sets another"
+        f"an unnamed dimension of length {lengths[axis]:,} became the axis {axis}; axes=… sets another"
         for axis in full.guessed
     ]
     return SourceImage(full, sources[1:], description, guesses)

@@ -101,7 +101,7 @@ def _registry_of(documents: Mapping[str, Any]) -> Registry[Any]:
         if target not in known and not _is_metaschema(target):
             raise UsageError(
                 f"the schema of {url} refers to {target}, which is not given; ozx does not download schemas",
-                hint=f"Give this schema as well: --schema {target}=FILE.",
+                hint=f"Give a file with the schema {target} as well.",
             )
     registry: Registry[Any] = Registry()
     for url, schema in known.items():
