@@ -9,12 +9,14 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import zarr
 from growing import growing
 from hierarchies import FIXTURES
 from packed import pack_tree
 
+import ozx
 from ozx.cli.app import run
 from ozx.desktop.viewer.pages import Presence
 from ozx.integrations.napari import read_layers
@@ -188,19 +190,31 @@ def test_napari_may_be_missing(path, capsys, monkeypatch):
 
 
 @pytest.fixture
-def _screen(monkeypatch):
+def use_napari(monkeypatch):
+    """Return a function that makes modules in place of napari and its reader of layers; `viewer` makes a viewer."""
     monkeypatch.setenv("DISPLAY", ":0")
 
+    def use(viewer, run=lambda: None):
+        app = types.SimpleNamespace(devicePixelRatio=lambda: 2.0)
+        qt = types.SimpleNamespace(get_qapp=lambda: app)
+        monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace(Viewer=viewer, run=run, qt=qt))
 
-@pytest.mark.usefixtures("_screen")
+        def read(paths, *, stack, plugin_name):
+            assert (stack, plugin_name) == (False, "ozx-toolkit")
+            return read_layers(paths)
+
+        monkeypatch.setitem(sys.modules, "npe2", types.SimpleNamespace(read=read))
+
+    return use
+
+
 @pytest.mark.parametrize("late", [False, True])
-def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
+def test_napari_without_qt_says_so_in_one_line(path, capsys, use_napari, late):
     def fail(*_, **__):
         raise ImportError("No Qt bindings could be found.\nnapari needs one of them, and so on.")
 
     # napari 0.9 makes a viewer without Qt, and fails when it opens a file.
-    viewer = (lambda: types.SimpleNamespace(open=fail)) if late else fail
-    monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace(Viewer=viewer))
+    use_napari((lambda: types.SimpleNamespace(add_image=fail)) if late else fail)
     assert run(["view", str(path), "--with", "napari"]) == 4
     err = capsys.readouterr().err
     assert err.splitlines() == [
@@ -209,20 +223,19 @@ def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
     ]
 
 
-@pytest.mark.usefixtures("_screen")
-def test_napari_without_opengl_is_no_fault_of_ozx(path, capsys, monkeypatch):
+def test_napari_without_opengl_is_no_fault_of_ozx(path, capsys, use_napari):
     def fail(*_, **__):
         raise AttributeError("'NoneType' object has no attribute 'decode'")  # by vispy, if there is no context
 
-    viewer = types.SimpleNamespace(open=fail)
-    monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace(Viewer=lambda: viewer))
+    viewer = types.SimpleNamespace(add_image=fail)
+    use_napari(lambda: viewer)
     assert run(["view", str(path), "--with", "napari"]) == 4
     err = capsys.readouterr().err
     assert err.startswith("error: napari cannot show the image: AttributeError: 'NoneType' object")
     assert "hint: napari needs OpenGL" in err
 
     # An error in our reader stays a fault of ozx.
-    viewer.open = lambda *_, **__: read_layers(None)
+    viewer.add_image = lambda *_, **__: read_layers(None)
     assert run(["view", str(path), "--with", "napari"]) == 70
     assert "this is a fault of ozx" in capsys.readouterr().err
 
@@ -231,7 +244,8 @@ def test_napari_without_opengl_is_no_fault_of_ozx(path, capsys, monkeypatch):
 def test_napari_without_a_screen(path, capsys, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace())
+    for name in ("napari", "npe2"):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace())
     assert run(["view", str(path), "--with", "napari"]) == 4
     assert capsys.readouterr().err.splitlines() == [
         "error: napari needs a screen; found none",
@@ -239,16 +253,73 @@ def test_napari_without_a_screen(path, capsys, monkeypatch):
     ]
 
 
-@pytest.mark.usefixtures("_screen")
-def test_napari_opens_the_file_by_our_reader(path, monkeypatch):
-    calls = []
+class Viewer:
+    """Keeps what it is told, as napari's viewer does."""
 
-    class Viewer:
-        def open(self, opened, plugin):
-            calls.append((opened, plugin))
+    def __init__(self):
+        self.layers, self.camera = [], types.SimpleNamespace()
+        self.dims = types.SimpleNamespace(ndim=3, set_point=lambda axes, point: setattr(self, "point", (axes, point)))
 
-    napari = types.ModuleType("napari")
-    napari.Viewer, napari.run = Viewer, lambda: calls.append("run")
-    monkeypatch.setitem(sys.modules, "napari", napari)
+    def add_image(self, data, **settings):
+        scale, translate = np.array(settings["scale"]), np.array(settings["translate"])
+        layer = types.SimpleNamespace(ndim=len(scale), **settings)
+        layer.data_to_world = lambda point: scale * point + translate
+        self.layers.append(layer)
+        return layer
+
+    add_labels = add_image
+
+
+@pytest.fixture
+def napari(use_napari):
+    viewer, calls = Viewer(), []
+    use_napari(lambda: viewer, lambda: calls.append("run"))
+    yield viewer
+    assert calls == ["run"]
+
+
+def test_napari_shows_the_layers_of_our_reader(path, napari):
     assert run(["view", str(path), "--with", "napari"]) == 0
-    assert calls == [(str(path), "ozx-toolkit"), "run"]
+    assert [layer.name for layer in napari.layers] == ["Nuclei", "Cytoplasm", "cells"]
+
+
+def test_napari_begins_with_the_view_of_a_link(tmp_path, napari):
+    ozx.write_image(
+        tmp_path / "a.ozx",
+        np.zeros((2, 5, 64, 64), "uint8"),
+        axes="czyx",
+        pixel_size={"z": 2.0, "y": 0.5, "x": 0.5},
+        unit="um",
+        labels={"cells": np.ones((5, 64, 64), "uint8")},
+    )
+    view = "#at=30,20.5,4&plane.z=3&channel.2=1,00FF80,10,510,0.5&labels.1=1,0.25,outlines"
+    assert run(["view", str(tmp_path / "a.ozx"), "--with", "napari", "--at", view]) == 0
+    first, second, cells = napari.layers
+    assert (first.visible, second.visible) == (False, True)
+    assert (second.colormap, second.contrast_limits, second.gamma) == ("#00FF80", (10, 510), 0.5)
+    assert (cells.visible, cells.opacity, cells.contour) == (True, 0.25, 1)
+    assert list(map(list, napari.point)) == [[0, 1, 2], [4.0, 10.0, 14.75]]
+    assert napari.camera.center == (10.0, 14.75)
+    assert napari.camera.zoom == 4  # in napari's pixels, of two on the screen, for each micrometer
+
+
+def test_napari_shows_the_field_of_a_plate_that_a_link_names(tmp_path, napari):
+    path = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+    assert run(["view", str(path), "--with", "napari", "--at", "image=B/2/1&at=32.5,16.5,1"]) == 0
+    assert napari.layers[0].metadata["ozx"]["path"].endswith("plate.ozx/B/2/1")
+
+
+@pytest.mark.parametrize("view", ["here", "at=1,2", "at=1,2,x", "at=1,2,3&channel.1=1,FF0000", "plane.z=2"])
+def test_napari_takes_only_views_of_links(path, use_napari, capsys, view):
+    use_napari(Viewer)
+    assert run(["view", str(path), "--with", "napari", "--at", view]) == 2
+    assert "the part of a link of ozx view after #" in capsys.readouterr().err
+
+
+def test_the_page_begins_with_a_view(path, monkeypatch, capsys):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Presence, "wait_for_ever", interrupt)
+    assert run(["view", str(path), "--no-browser", "--at", "at=1,2,3"]) == 0
+    assert capsys.readouterr().out.endswith("/#at=1,2,3\n")

@@ -83,7 +83,7 @@ WRONG = {
         (["cells.ozx", "--with", "napari", "--port", "80"], "opens its own window"),
         (["cells.ozx", "--with", "paint"], "is not one of"),
         (["cells.ozx", "--port", "70000"], "is not in the range"),
-        (["cells.ozx|zip:labels/cells/", "--with", "napari"], "docs/howto/napari.md"),
+        (["cells.ozx|zip:nothing/", "--with", "napari"], "nothing"),
     ],
     "validate": [([], "Missing argument")],
 }

@@ -27,12 +27,18 @@ from ozx.flow.sources.location import Place
     help="The viewer: ozx's own page, or napari.",
 )
 @click.option("--live", is_flag=True, help="Follow a file that ozx stream or ozx.stream is writing.")
+@click.option(
+    "--at", "view", metavar="VIEW", default="", help="Begin with a view: the end of a link of the page, after #."
+)
 @store_options
-def command(*, path: str, node: str, port: int, no_browser: bool, viewer: str, live: bool) -> None:
+def command(
+    *, path: str, node: str, port: int, no_browser: bool, viewer: str, live: bool, view: str
+) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
     The page is served on this computer only, at a secret address, and can read nothing but FILE. Only its
-    button "Keep these colours in the file" changes FILE. Chromium, and browsers based on it, show the page in a
+    button "Keep these colours in the file" changes FILE. Other buttons save the region in view, and open the same
+    place in napari. Chromium, and browsers based on it, show the page in a
     separate window. The command ends when the window is closed.
 
     With --live the page shows the finished frames of a file that is being written, and follows the last frame. FILE is
@@ -46,6 +52,7 @@ def command(*, path: str, node: str, port: int, no_browser: bool, viewer: str, l
       ozx view https://example.org/cells.ozx
       ozx view cells.ozx --no-browser --port 8000
       ozx view plate.ozx --with napari
+      ozx view cells.ozx --with napari --at "at=350,600,1&plane.z=2"
       ozx view run7.ozx --live
     """
     path = Place.parse(path, node).given
@@ -55,7 +62,7 @@ def command(*, path: str, node: str, port: int, no_browser: bool, viewer: str, l
 
         if no_browser or port or live:
             raise UsageError("--with napari opens its own window: leave out --port, --no-browser and --live")
-        show_in_napari(path)
+        show_in_napari(path, view)
         return
     from ozx.desktop.viewer.browser import open_window  # noqa: PLC0415
     from ozx.desktop.viewer.viewing import show_page  # noqa: PLC0415
@@ -69,6 +76,7 @@ def command(*, path: str, node: str, port: int, no_browser: bool, viewer: str, l
             announce=announce,
             live=live,
             waiting=lambda: say("waiting for the first frames"),
+            view=view,
         )
     except KeyboardInterrupt:
         say("closed")

@@ -1,13 +1,12 @@
 """Colours of the page in the file: what may be written, by whom, and how."""
 
-import http.client
-import json
 import os
 import shutil
 import threading
 
 import pytest
 import zarr
+from asked_pages import Page
 from hierarchies import FIXTURES
 from packed import pack_tree
 from uris import ozx_uri
@@ -21,37 +20,6 @@ from ozx.errors import ResourceError, UsageError
 from ozx.operations.edit import edit_file
 
 CHANNELS = [{"color": "FF0000", "start": 10, "end": 500, "active": True}, {"color": "00FF00", "active": False}]
-
-
-class Page:
-    """Asks a served page as a browser does."""
-
-    def __init__(self, server, page):
-        self.host = server.origin.removeprefix("http://")
-        self.path = page.gate.page_path
-        self.start_path = page.gate.start_path
-
-    def post(self, document, path=None, **headers):
-        """Return the status of a request to keep colours, and its answer."""
-        given = {"Origin": f"http://{self.host}", "Content-Type": "application/json"}
-        given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        body = document if isinstance(document, bytes) else json.dumps(document).encode()
-        return self.ask("POST", self.path + "api/keep" if path is None else path, body, given)
-
-    def get(self, name, **headers):
-        return self.ask("GET", f"{self.path}api/{name}", None, headers)
-
-    def ask(self, method, path, body, headers):
-        connection = http.client.HTTPConnection(self.host, timeout=30)
-        try:
-            wanted = {name: value for name, value in headers.items() if value is not None}
-            connection.request(method, path, body, wanted)
-            answer = connection.getresponse()
-            self.etag = answer.headers["ETag"]
-            told = answer.read()
-            return answer.status, json.loads(told) if told.startswith(b"{") else told
-        finally:
-            connection.close()
 
 
 @pytest.fixture

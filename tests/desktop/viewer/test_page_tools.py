@@ -10,6 +10,8 @@ from PIL import Image
 from shown_pages import RED, enter, shown, text_of, wait
 from written import omero, quarters, write_image, writing
 
+import ozx
+
 pytestmark = pytest.mark.browser
 
 
@@ -42,13 +44,18 @@ def stack(tmp_path):
 CHANNELS = (("A", "FF0000", 0, 255), ("B", "00FF00", 0, 255), ("C", "0000FF", 0, 255))
 
 
-def saved(downloads, name):
-    """Return the pixels of a saved picture, as soon as it is complete."""
+def arrived(downloads, name):
+    """Return the path of a saved file, as soon as it is complete."""
     end = time.monotonic() + 60
     while not (downloads / name).exists():
-        assert time.monotonic() < end, list(downloads.iterdir())
+        assert time.monotonic() < end, name
         time.sleep(0.05)
-    with Image.open(downloads / name) as picture:
+    return downloads / name
+
+
+def saved(downloads, name):
+    """Return the pixels of a saved picture."""
+    with Image.open(arrived(downloads, name)) as picture:
         return np.asarray(picture.convert("RGB"))
 
 
@@ -144,7 +151,39 @@ def test_the_whole_plane_is_saved_in_full_resolution(chromium, stack, tmp_path, 
         session.close()
 
 
+@pytest.mark.parametrize(("name", "ending"), [("Region as .ozx", ".ozx"), ("Region as OME-TIFF", ".ome.tif")])
+def test_the_region_in_view_is_saved_with_all_channels_and_planes(chromium, stack, tmp_path, name, ending):
+    session = Browser(chromium, downloads=tmp_path / "saved")
+    try:
+        with shown(session, stack, "#at=350,300,4&labels.1=1,0.5,outlines"):
+            width, height = session.run("const {width, height} = picture; return [width, height]")
+            choose(session, name)
+            path = arrived(tmp_path / "saved", f"a-crop{ending}")
+            path = path if ending == ".ozx" else ozx.import_tiff(path, tmp_path / "again.ozx").path
+            with ozx.open_image(path) as image:
+                assert (image.read()[0, 0] == 255).all()
+                assert image.shape[:2] == (3, 3)
+                assert max(abs(image.shape[2] - height / 4), abs(image.shape[3] - width / 4)) <= 2
+                assert set(image.labels) == ({"cells"} if ending == ".ozx" else set())
+    finally:
+        session.close()
+
+
 def test_the_plate_is_saved(browser, downloads):
     with shown(browser, FIXTURES / "plate.ome.zarr"):
         choose(browser, "Whole plane")
         assert saved(downloads, "plate-field1-full.png").shape == (128, 128, 3)
+        hidden = "[...document.querySelectorAll('#tools .menu button')].map(({ hidden }) => hidden)"
+        assert browser.run(f"return {hidden}") == [False, False, True, True]  # no region of several images
+
+
+def test_napari_is_started_with_the_link_of_the_view(browser, stack, monkeypatch):
+    views = []
+    monkeypatch.setattr(
+        "ozx.desktop.viewer.page_server.start_napari", lambda _, view: views.append(view) or "ozx view …"
+    )
+    with shown(browser, stack):
+        choose(browser, "Open in napari")
+        wait(browser, "document.getElementById('message').innerText.includes('ozx view …')")
+        wait(browser, "location.hash")
+        assert views == [browser.run("return location.hash.slice(1)")]

@@ -8,8 +8,8 @@
     An HTTP server that only this computer reaches; a page's files, secret path and count of open windows.
 ``page_server``
     The page, the descriptions and the tiles.
-``keeping``
-    Writing of the page's colours into the file.
+``keeping``, ``cropping``
+    Writing of the page's colours into the file; the region on the screen as a file.
 ``pictures``
     The pictures of a file, cut into tiles; a cache of decoded chunks; pixels for the page's graphics card.
 ``descriptions``
@@ -17,6 +17,6 @@
 ``file_server``
     Values by HTTP, whole or in part; `ozx serve`: files, and their contents as directories.
 ``napari_window``
-    `ozx view --with napari`.
+    `ozx view --with napari`, and its start by the page.
 The folder ``page`` contains the files of the page: plain JavaScript modules, no build chain.
 """

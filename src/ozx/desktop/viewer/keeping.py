@@ -27,7 +27,7 @@ class Keeper:
     """Writer of display settings into the file at `location`; `opening` reopens the file afterwards."""
 
     def __init__(self, location: Place, opening: Callable[[], AbstractContextManager[zarr.Group]]) -> None:
-        self._location = location
+        self.location = location
         self._opening = opening
         self._opened = ExitStack()
         #: The state of the file that is shown.
@@ -35,7 +35,7 @@ class Keeper:
 
     def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
         """Return whether a picture is no label image, and its file a local one that can be edited and replaced."""
-        path = self._location.path
+        path = self.location.path
         # Windows replaces no file that is open.
         if os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
             return False
@@ -46,18 +46,22 @@ class Keeper:
         version = next((ome.version for ome in found if ome is not None and ome.version is not None), "")
         return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 
-    def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
-        """Edit images at or below `path`, one call at a time; return the result, and the new root if there is one."""
-        if file_identity(self._location) != self.identity:
+    def check_unchanged(self) -> None:
+        """Raise an error if the file is no longer the one that is shown."""
+        if file_identity(self.location) != self.identity:
             raise ResourceError(
                 "the file has changed since it was opened; nothing is written",
                 hint="Close this window and run ozx view again.",
             )
-        node = join_path(self._location.node, path) if path else self._location.node
-        result = edit_file(replace(self._location, node=node), edits)
+
+    def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
+        """Edit images at or below `path`, one call at a time; return the result, and the new root if there is one."""
+        self.check_unchanged()
+        node = join_path(self.location.node, path) if path else self.location.node
+        result = edit_file(replace(self.location, node=node), edits)
         if not result.written:
             return result, None
-        self.identity = file_identity(self._location)
+        self.identity = file_identity(self.location)
         return result, self._opened.enter_context(self._opening())
 
     def close(self) -> None:

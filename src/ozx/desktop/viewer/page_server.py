@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from typing import Any
 
 import zarr
 
+from ozx.desktop.viewer.cropping import crop, parse_crop
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.keeping import Keeper, parse_colors
 from ozx.desktop.viewer.loopback import Request, Response, json_answer, refusal
+from ozx.desktop.viewer.napari_window import start_napari
 from ozx.desktop.viewer.pages import Gate, Presence, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.errors import FormatError, UsageError
@@ -53,7 +56,12 @@ class PageServer:
 
     def _respond(self, name: str, request: Request) -> Response:
         if request.method == "POST":
-            return self._keep(request) if name == "api/keep" else _NO_POST
+            doers = {"api/keep": self._keep, "api/crop": self._crop, "api/napari": self._open_in_napari}
+            if name not in doers or self._keeper is None:
+                return _NO_POST
+            if not _is_from_page(request):
+                return refusal(HTTPStatus.FORBIDDEN, "only the viewer page may ask for this")
+            return doers[name](request, self._keeper)
         if name.startswith("api/"):
             return self._api(name.removeprefix("api/"), request)
         return page_file(__package__, name)
@@ -159,22 +167,36 @@ class PageServer:
                         raise
             return work(self._picture(request.query))
 
-    def _keep(self, request: Request) -> Response:
+    def _crop(self, request: Request, keeper: Keeper) -> Response:
+        """Return the region on the screen as a file."""
+        path, part, ending = parse_crop(request.body)
+        picture = self._picture({"path": path})
+        with self._writing:
+            keeper.check_unchanged()
+            return crop(keeper.location, picture, part, ending)
+
+    def _open_in_napari(self, request: Request, keeper: Keeper) -> Response:
+        """Start napari with the view of the page."""
+        try:
+            view = json.loads(request.body)["view"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            view = None
+        if not (isinstance(view, str) and view.isascii() and view.isprintable()):
+            raise UsageError("expected a view, as in a link of the page")
+        return json_answer({"command": start_napari(keeper.location, view)})
+
+    def _keep(self, request: Request, keeper: Keeper) -> Response:
         """Write the colours chosen in the page into the file."""
-        if not _is_from_page(request):
-            return refusal(HTTPStatus.FORBIDDEN, "only the viewer page may write to the file")
-        if self._keeper is None:
-            return _NO_POST
         path, edits = parse_colors(request.body)
         picture = self._picture({"path": path, "plate": "" if path or self.pictures.fields is None else "1"})
-        if not self._keeper.can_keep(self.pictures, picture):
+        if not keeper.can_keep(self.pictures, picture):
             return refusal(HTTPStatus.FORBIDDEN, "this file is read-only")
         with self._writing:
-            result, group = self._keeper.keep(path, edits)
+            result, group = keeper.keep(path, edits)
             if group is not None:
                 with self._opening:
                     self.pictures = Pictures(group)
-                    self._etag = f'"{self._keeper.identity}"'
+                    self._etag = f'"{keeper.identity}"'
         return json_answer({"written": result.written, "changes": len(result.differences), "notes": result.notes})
 
     def _picture(self, query: dict[str, str]) -> Picture:

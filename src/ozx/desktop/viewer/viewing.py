@@ -64,16 +64,19 @@ def show_page(
     announce: Callable[[str], None],
     live: bool = False,
     waiting: Callable[[], None] = lambda: None,
+    view: str = "",
 ) -> None:
     """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
     `browser` opens a window at a URL; it returns the window, or None if no window opened. Without a window, or if
-    `browser` is None, the page is served until an interrupt, and `announce` gets the URL of the page.
+    `browser` is None, the page is served until an interrupt, and `announce` gets the URL of the page. The page begins
+    with `view`, the part of a link after ``#``.
     """
     with page_serving(path, port=port, live=live, waiting=waiting) as (server, page):
-        window = None if browser is None else browser(server.origin + page.gate.start_path)
+        part = view and f"#{view.removeprefix('#')}"
+        window = None if browser is None else browser(server.origin + page.gate.start_path + part)
         if window is None:
-            announce(server.origin + page.gate.page_path)
+            announce(server.origin + page.gate.page_path + part)
             page.presence.wait_for_ever()
         elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window.check):
             raise ResourceError(

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { labelTable, parseColor } from "../../../../src/ozx/desktop/viewer/page/colors.js";
 import { showNumber, sliderReach } from "../../../../src/ozx/desktop/viewer/page/contrast.js";
 import { Layer } from "../../../../src/ozx/desktop/viewer/page/layer.js";
-import { roundLength, scaleBar, shortUnit } from "../../../../src/ozx/desktop/viewer/page/scale_bar.js";
+import { fourDigits, roundLength, scaleBar, shortUnit } from "../../../../src/ozx/desktop/viewer/page/scale_bar.js";
 
 test("colours are red, green and blue", () => {
   assert.deepEqual(parseColor("FF8000"), [1, 128 / 255, 0]);
@@ -43,7 +43,14 @@ test("the scale bar is round, fits, and says its unit", () => {
   assert.equal(scaleBar(2.5, "micrometer", 0.1, 100).text, "2 mm");
   assert.equal(scaleBar(null, null, 2, 100).text, "50 px");
   assert.equal(scaleBar(2, "parsec", 1, 100).text, "200 parsec");
+  assert.equal(scaleBar(2, null, 2, 100).text, "50 px");
+  assert.equal(scaleBar(-0.5, "micrometer", 2, 200).text, "50 µm");
   assert.equal(shortUnit("second"), "s");
+});
+
+test("lengths have at most four significant digits", () => {
+  assert.deepEqual([0.325000001, 1234.56, 12345.6, 83.2, 0, 1e-7].map(fourDigits),
+    ["0.325", "1235", "12350", "83.2", "0", "1e-7"]);
 });
 
 const told = {

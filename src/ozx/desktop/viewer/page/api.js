@@ -21,11 +21,11 @@ export class Refused extends Error {
 
 const END = { message: "ozx view has ended.", hint: "This window can be closed." };
 
-/** The answer as `form`, `"json"` or `"arrayBuffer"`; `options` are those of fetch. */
+/** The answer as `form`, `"json"`, `"arrayBuffer"` or `"answer"`; `options` are those of fetch. */
 async function ask(name, query, { form = "json", signal, ...options } = {}) {
   try {
     const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal, ...options });
-    if (answer.ok) return await answer[form]();
+    if (answer.ok) return form === "answer" ? answer : await answer[form]();
     const { error } = await answer.json().catch(() => ({}));
     throw new Refused(error ?? { message: `the server answered ${answer.status}` });
   } catch (error) {
@@ -86,8 +86,24 @@ export async function askValues(source, x, y, channels, planes, signal) {
 
 /** Write colours and contrast of an image into the file; without a path, those of all images of the plate. */
 export async function keepColors(path, channels) {
+  return post("keep", { path, channels });
+}
+
+/** A region of an image as a file that ends in `ending`, `.ozx` or `.ome.tif`, and notes. */
+export async function askCrop(path, { top, left, bottom, right }, ending) {
+  const answer = await post("crop", { path, part: [top, left, bottom, right], ending }, "answer");
+  return { blob: await answer.blob(), notes: JSON.parse(answer.headers.get("Ozx-Notes")) };
+}
+
+/** Start napari with a view, as `describeView` writes it; return the command line. */
+export async function openInNapari(view) {
+  return post("napari", { view });
+}
+
+/** The answer to a document that only this page may send. */
+function post(name, document, form) {
   const headers = { "Content-Type": "application/json" };
-  return ask("keep", {}, { method: "POST", headers, body: JSON.stringify({ path, channels }) });
+  return ask(name, {}, { form, method: "POST", headers, body: JSON.stringify(document) });
 }
 
 /** Hold a connection open until the page is closed; report when the server ends the connection. */

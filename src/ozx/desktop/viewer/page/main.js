@@ -41,7 +41,7 @@ async function start(messages) {
   const planes = new PlanePanel(byId("planes"), viewer);
   const labels = new LabelPanel(byId("labels"), viewer);
   const overlay = byId("overlay");
-  const tools = new Tools(byId("tools"), viewer, { overlay, name: file.name, messages });
+  const tools = new Tools(byId("tools"), viewer, { overlay, file, messages });
   let asked = parseView(window.location.hash);
   const keepAddress = followAddress(viewer, (terms) => {
     asked = terms;

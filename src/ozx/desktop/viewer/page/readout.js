@@ -2,8 +2,7 @@
 // them.
 
 import { askValues } from "./api.js";
-import { showNumber } from "./contrast.js";
-import { shortUnit } from "./scale_bar.js";
+import { fourDigits, shortUnit } from "./scale_bar.js";
 
 const PAUSE = 40;
 const MOST_CHANNELS = 12;
@@ -39,7 +38,7 @@ export class Readout {
     const pixels = `x ${x}  y ${y}`;
     if (!pixel.x || !pixel.unit) return pixels;
     const [top, left] = pixel.origin;
-    const places = [x * pixel.x + left, y * (pixel.y ?? 1) + top].map((place) => showNumber(place, pixel.x * 100));
+    const places = [x * pixel.x + left, y * (pixel.y ?? 1) + top].map(fourDigits);
     return `${pixels}   ${places.join(", ")} ${shortUnit(pixel.unit)}`;
   }
 
@@ -57,7 +56,9 @@ export class Readout {
         asked.push(askValues(layer.source, Math.floor(x * across), Math.floor(y * down), [0], own, signal));
       }
       const [values, ...found] = await Promise.all(asked);
-      const parts = values.values.map((value, number) => `${viewer.channels[shown[number]].label} ${value}`);
+      // Whole numbers are exact; those that JavaScript does not have come as text.
+      const show = (value) => (Number.isFinite(value) && !Number.isInteger(value) ? fourDigits(value) : value);
+      const parts = values.values.map((value, number) => `${viewer.channels[shown[number]].label} ${show(value)}`);
       found.forEach(({ values: [value], properties }, number) => {
         const known = Object.entries(properties?.[0] ?? {}).map(([name, text]) => `${name} ${text}`);
         parts.push(`${labels[number].name} ${value}${known.length ? ` (${known.join(", ")})` : ""}`);

@@ -1,8 +1,9 @@
-// Saving of pictures as PNG files: the view, or the whole plane in full resolution.
+// Saving: pictures of the view or of the whole plane as PNG files, and the pixels of the region in view.
 
-import { askTile } from "./api.js";
+import { askCrop, askTile } from "./api.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { make } from "./elements.js";
+import { shownPart } from "./geometry.js";
 import { drawBar } from "./overlay.js";
 
 // Browsers draw no canvas with longer sides, and keep four bytes for each pixel.
@@ -50,6 +51,15 @@ export async function savePlane(viewer, name, onProgress) {
   return Math.max(size.width / level.width, 1);
 }
 
+/** Save the region in view with all channels, planes and labels, as a file that ends in `ending`; return notes. */
+export async function saveRegion(viewer, name, ending) {
+  const { shot, size, image } = viewer;
+  const part = shownPart(shot.view, shot.screen, shot.aspect, size);
+  const { blob, notes } = await askCrop(image.source.path, part, ending);
+  save(blob, `${imageName(viewer, name)}-crop${ending}`);
+  return notes;
+}
+
 async function drawParts(parts, shot, renderer) {
   renderer.begin(shot.screen.width, shot.screen.height);
   const loaded = new Map();
@@ -68,15 +78,23 @@ async function drawParts(parts, shot, renderer) {
 }
 
 function planeName(viewer, name) {
-  const { source, told } = viewer.image;
+  const { told } = viewer.image;
   const planes = told.sliders.flatMap((slider, number) =>
     (slider.length > 1 ? [`${slider.name}${viewer.planes[number] + 1}`] : []));
-  return [name.replace(/\.(ome\.)?(ozx|zarr|zip)$/i, ""), ...source.path.split("/"), ...planes].filter(Boolean).join("-");
+  return [imageName(viewer, name), ...planes].join("-");
+}
+
+function imageName({ image: { source } }, name) {
+  return [name.replace(/\.(ome\.)?(ozx|zarr|zip)$/i, ""), ...source.path.split("/")].filter(Boolean).join("-");
 }
 
 async function download(canvas, name) {
   const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   if (!blob) throw new Error(`the browser cannot make a picture of ${canvas.width} × ${canvas.height} pixels`);
+  save(blob, name);
+}
+
+function save(blob, name) {
   const address = URL.createObjectURL(blob);
   const link = make("a", { href: address, download: name });
   link.click();

@@ -1,4 +1,4 @@
-// The scale bar: a round length that fits, in a common unit.
+// Lengths and their units, and the scale bar: a round length that fits, in a common unit.
 
 const METERS = {
   angstrom: 1e-10, nanometer: 1e-9, micrometer: 1e-6, millimeter: 1e-3, centimeter: 1e-2, decimeter: 0.1, meter: 1,
@@ -22,17 +22,19 @@ export function roundLength(value) {
 
 /** The bar for a screen on which `most` device pixels are free: its length in device pixels, and its text. */
 export function scaleBar(pixelSize, unit, zoom, most) {
-  const perPixel = (pixelSize ?? 1) / zoom;
-  const meters = METERS[unit];
-  if (!pixelSize || !meters) {
+  const isKnown = pixelSize && unit; // a number without a unit would say nothing
+  const perPixel = (isKnown ? Math.abs(pixelSize) : 1) / zoom;
+  const meters = isKnown && METERS[unit];
+  if (!meters) {
     const length = roundLength(perPixel * most);
-    return { length: length / perPixel, text: `${trim(length)} ${pixelSize ? shortUnit(unit) : "px"}`.trim() };
+    return { length: length / perPixel, text: `${fourDigits(length)} ${isKnown ? shortUnit(unit) : "px"}` };
   }
   const length = roundLength(perPixel * most * meters);
   const [name, size] = SHOWN.find(([, least]) => length >= least * (1 - 1e-9)) ?? SHOWN.at(-1);
-  return { length: length / (perPixel * meters), text: `${trim(length / size)} ${name}` };
+  return { length: length / (perPixel * meters), text: `${fourDigits(length / size)} ${name}` };
 }
 
-function trim(number) {
-  return String(Number(number.toPrecision(6)));
+/** A number as text, with at most four significant digits. */
+export function fourDigits(number) {
+  return String(Number(number.toPrecision(4)));
 }

@@ -2,7 +2,7 @@
 
 import { fillTerms, make } from "./elements.js";
 import { Player } from "./player.js";
-import { shortUnit } from "./scale_bar.js";
+import { fourDigits, shortUnit } from "./scale_bar.js";
 
 /** The sliders for z, t and other dimensions of which one plane is shown. */
 export class PlanePanel {
@@ -38,7 +38,7 @@ export class PlanePanel {
       range.max = slider.length - 1; // a file that is being written grows
       range.value = plane;
       const place = slider.scale && slider.unit ? plane * slider.scale + (slider.origin ?? 0) : null;
-      const told = place === null ? "" : ` · ${Number(place.toPrecision(6))} ${shortUnit(slider.unit)}`;
+      const told = place === null ? "" : ` · ${fourDigits(place)} ${shortUnit(slider.unit)}`;
       const isPlaying = this.player.slider === number;
       const rate = isPlaying && this.player.rate ? ` · ${Math.round(this.player.rate)} per s` : "";
       value.textContent = `${plane + 1} / ${slider.length}${rate || told}`;
@@ -106,7 +106,7 @@ export class LabelPanel {
 export function showMetadata(list, file, viewer) {
   const { told } = viewer.image;
   const { pixel } = told;
-  const size = [pixel.x, pixel.y].map((number) => (number === null ? "?" : Number(number.toPrecision(6))));
+  const size = [pixel.x, pixel.y].map((number) => (number === null ? "?" : fourDigits(number)));
   const shape = (numbers) => numbers.join(" × ");
   fillTerms(list, [
     ["File", file.path],

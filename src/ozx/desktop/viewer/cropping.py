@@ -1,0 +1,70 @@
+"""Save the region on the screen of the viewer page, as `ozx extract --region` and `ozx export --region` do."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http import HTTPStatus
+from tempfile import TemporaryDirectory
+
+from ozx.desktop.viewer.loopback import Response
+from ozx.desktop.viewer.pictures import Part, Picture
+from ozx.errors import UsageError
+from ozx.flow.sources.location import Place
+from ozx.hierarchy.nodes import join_path
+from ozx.operations.export import ExportResult, export
+from ozx.operations.extract import ExtractResult, extract
+
+# The most bytes of decoded pixels: a person waits for them, and the browser keeps the file until it is saved.
+_MOST = 1 << 30
+_BLOCK = 1 << 20
+_VERBS: dict[str, Callable[..., ExtractResult | ExportResult]] = {".ozx": extract, ".ome.tif": export}
+
+
+def parse_crop(body: bytes) -> tuple[str, Part, str]:
+    """Return the path of the image, the part of its picture, and the ending of the file that a page requests."""
+    try:
+        document = json.loads(body)
+        path, (top, left, bottom, right), ending = document["path"], document["part"], document["ending"]
+        is_right = isinstance(path, str) and all(type(number) is int for number in (top, left, bottom, right))
+        is_right = is_right and ending in _VERBS
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_right = False
+    if not is_right:
+        raise UsageError(
+            "expected the path of an image, the part as the numbers top, left, bottom and right, and .ozx or .ome.tif"
+        )
+    return path, (top, left, bottom, right), ending
+
+
+def crop(place: Place, picture: Picture, part: Part, ending: str) -> Response:
+    """Return the response with the region as a file; all channels and planes of an image, and its labels, are in it."""
+    down, right = picture.dimensions
+    axes, full = picture.view.axes, picture.view.levels[0]
+    region = {axes[down].name or "y": (part[0], part[2]), axes[right].name or "x": (part[1], part[3])}
+    share = (part[2] - part[0]) * (part[3] - part[1]) / (full.shape[down] * full.shape[right])
+    size = share * math.prod(full.shape) * full.dtype.itemsize
+    if size > _MOST:
+        asked = ",".join(f"{axis}={start}:{stop}" for axis, (start, stop) in region.items())
+        raise UsageError(
+            f"the region has {size / (1 << 30):.1f} GiB of pixels; the page saves at most 1 GiB",
+            hint=f"Zoom in, or type: ozx {_VERBS[ending].__name__} FILE OUT --region {asked}",
+        )
+    with ExitStack() as opened:
+        path = os.path.join(opened.enter_context(TemporaryDirectory(prefix="ozx-view-")), f"crop{ending}")
+        node = join_path(place.node, picture.path)
+        result = _VERBS[ending](place.path, path, node=node, region=region, sync=False)
+        blocks = _iter_blocks(opened.pop_all(), path)
+        next(blocks)  # from here on, the end of the blocks removes the file, even if none of them is sent
+    headers = {"Cache-Control": "no-store", "Ozx-Notes": json.dumps(result.notes)}
+    return Response(HTTPStatus.OK, blocks, "application/octet-stream", headers, length=result.bytes)
+
+
+def _iter_blocks(opened: ExitStack, path: str) -> Iterator[bytes]:
+    with opened, open(path, "rb") as file:
+        yield b""
+        while block := file.read(_BLOCK):
+            yield block
