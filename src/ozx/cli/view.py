@@ -31,9 +31,7 @@ from ozx.flow.sources.location import Place
     "--at", "view", metavar="VIEW", default="", help="Begin with a view: the end of a link of the page, after #."
 )
 @store_options
-def command(
-    *, path: str, node: str, port: int, no_browser: bool, viewer: str, live: bool, view: str
-) -> None:
+def command(*, path: str, node: str, port: int, no_browser: bool, viewer: str, live: bool, view: str) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
     The page is served on this computer only, at a secret address, and can read nothing but FILE. Only its

@@ -17,8 +17,7 @@ from ozx.hierarchy.keys import node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
 from ozx.hierarchy.zarr.layout import parse_layout
-from ozx.hierarchy.zarr_v2.arrays import DIMENSIONS_OF_XARRAY
-from ozx.hierarchy.zarr_v2.arrays import SHUFFLES
+from ozx.hierarchy.zarr_v2.arrays import DIMENSIONS_OF_XARRAY, SHUFFLES
 from ozx.hierarchy.zarr_v2.groups import WITH_VERSION
 
 # The Zarr v2 types of items of one byte, and of several bytes without their byte order.
