@@ -164,7 +164,7 @@ def test_named_levels_are_kept_even_if_they_show_more(take):
     assert found["", "2"] == ((0, 0, 0), (2, 64, 64))
     assert found["labels/cells", "1"] == ((0, 64), (64, 64))
     assert any(
-        "levels 1, 2 cannot be cropped to exactly the region" in note and "without --levels" in note
+        "levels 1, 2 cannot be cropped to exactly the region" in note and "if no levels are asked for" in note
         for note in result.notes
     )
 

@@ -15,6 +15,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.desktop.viewer.file_server import FileServer
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, serving
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.sources.location import Place
 
 IMAGE = FIXTURES / "image.ome.zarr"
 
@@ -143,11 +144,15 @@ def test_files_of_one_name_get_different_urls(tmp_path):
     for folder in ("a", "b", "c"):
         (tmp_path / folder).mkdir()
         paths.append(pack_tree(IMAGE, tmp_path / folder / "my cells.ozx"))
-    assert FileServer(paths).locations == ["my%20cells.ozx", "my%20cells-2.ozx", "my%20cells-3.ozx"]
+    assert [place.path for place in FileServer(paths).locations] == [
+        "my%20cells.ozx",
+        "my%20cells-2.ozx",
+        "my%20cells-3.ozx",
+    ]
 
 
 def test_a_node_is_a_place_in_its_file(path):
-    assert FileServer([f"{path}|zip:labels/cells/"]).locations == ["cells.ozx/labels/cells"]
+    assert FileServer([f"{path}|zip:labels/cells/"]).locations == [Place("cells.ozx", "labels/cells")]
     with pytest.raises(UsageError, match="no node 'labels/cell'"):
         FileServer([f"{path}|zip:labels/cell/"])
 
@@ -236,7 +241,7 @@ def answer(files, path, method="GET", **headers):
 
 def test_a_directory_has_the_name_of_one(path):
     files = FileServer([path], form="directory")
-    assert files.locations == ["cells.ome.zarr"]
+    assert [place.path for place in files.locations] == ["cells.ome.zarr"]
     assert answer(files, "/cells.ome.zarr/0/c/0/0/0") == (200, tree(IMAGE)["0/c/0/0/0"])
     assert answer(files, "/cells.ome.zarr")[0] == answer(files, "/cells.ozx")[0] == 404
 

@@ -231,9 +231,9 @@ def serve_files(
     files = FileServer(paths, form=form, cors=cors, warn=warn)
     with serving(LoopbackServer(files.respond, port)) as server:
         for location in files.locations:
-            url = f"{server.origin}/{location.path}"
-            node = quote(f"/{location.node}".rstrip("/"))
-            announce(url + node, Place(url, location.node).address())
+            url, node = f"{server.origin}/{location.path}", quote(f"/{location.node}".rstrip("/"))
+            served = Place(url, location.node) if form == "file" else Place(f"{url}{node}/")
+            announce(url + node, served.address(2 if form == "0.4" else 3))
         Presence().wait_for_ever()
 
 
