@@ -10,6 +10,7 @@ from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
+from ozx.hierarchy.ome.units import unit_ratio
 from ozx.hierarchy.subset.region import Selection
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
@@ -146,8 +147,11 @@ def _place(
         axes.append(Axis(axis, AXIS_TYPES[axis], unit))
         scale.append(sizes.get(axis, 1.0 if known is None else known.value))
         place = description.origin.get(axis)
-        # A place on the stage has a meaning only beside a size in the same unit.
-        origin.append(place.value if place is not None and place.unit == unit else 0.0)
+        # A place on the stage has a meaning only beside a size with a unit.
+        ratio = (
+            unit_ratio(place.unit, unit) if place is not None and place.unit is not None and unit is not None else None
+        )
+        origin.append(place.value * float(ratio) if place is not None and ratio is not None else 0.0)
     return tuple(axes), tuple(scale), tuple(origin)
 
 

@@ -123,7 +123,7 @@ _CONVERTED = {
 }
 
 # Lengths without a relation to a unit of physics.
-_RELATIVE = ("", "pixel", "reference frame")
+_RELATIVE = ("", "pixel", "pixels", "px", "reference frame")
 
 # The first of two symbols: OME-XML uses the micro sign, not the Greek letter.
 _SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
@@ -207,7 +207,8 @@ def unit_ratio(unit: str, other: str) -> Fraction | None:
 
 
 def _convert(value: float, symbol: str, symbols: dict[str, str], allowed: frozenset[str]) -> PixelSize:
-    name = symbol.strip().removeprefix("\u00c2")  # UTF-8 that was read as Latin-1
+    # UTF-8 that was read as Latin-1: the micro sign, and the Greek letter.
+    name = symbol.strip().removeprefix("\u00c2").replace("\u00ce\u00bc", "\u03bc")
     if name in _CONVERTED:
         factor, unit = _CONVERTED[name]
         return PixelSize(value * factor, unit)

@@ -181,8 +181,8 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     )
 
 
-# Sizes beyond this, in any unit, are no sizes; their multiples in a pyramid would be infinite.
-_LARGEST = 1e30
+# Sizes beyond these, in any unit, are no sizes; their multiples in a pyramid would be infinite.
+_SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 def _parse_image(element: Element) -> ImageDescription:
@@ -193,22 +193,32 @@ def _parse_image(element: Element) -> ImageDescription:
     increment = _quantity(pixels, "TimeIncrement")
     if increment is not None:
         sizes["t"] = convert_time(increment, pixels.get("TimeIncrementUnit", "s"))
+    # In 2003, sizes stood in Image or in the Dimensions of its CustomAttributes.
+    old = element.find("CustomAttributes/Dimensions")
     for axis in ("z", "y", "x"):
-        value = _quantity(pixels, f"PhysicalSize{axis.upper()}")
+        name = f"PhysicalSize{axis.upper()}"
+        value = _quantity(pixels, name)
+        for before in (element, old):
+            if value is None and before is not None:
+                value = _quantity(before, f"PixelSize{axis.upper()}")
         if value is not None:
-            sizes[axis] = convert_length(value, pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm"))
+            sizes[axis] = convert_length(value, pixels.get(f"{name}Unit", "µm"))
     channels: list[ShownChannel] = []
-    # Before 2010, names and colours stood in LogicalChannel.
-    for channel in pixels.findall("Channel") or element.findall("LogicalChannel"):
+    # Before 2010, names and colours stood in LogicalChannel, in 2003 in ChannelInfo.
+    described = pixels.findall("Channel") or element.findall("LogicalChannel") or element.findall("ChannelInfo")
+    for channel in described:
         channels += _parse_channel(channel, (pixels.get("Type") or pixels.get("PixelType") or "").lower())
+    known = {axis: size for axis, size in sizes.items() if _SMALLEST <= size.value <= _LARGEST}
+    claims = {axis: pixels.get(f"PhysicalSize{axis.upper()}") for axis in "zyx" if axis not in known}
+    shown = {axis: f"{sizes[axis].value:g}" if axis in sizes else claim for axis, claim in claims.items()}
     notes = tuple(
-        f"the pixel size along {axis}, {size.value:g}, cannot be true and is left out"
-        for axis, size in sizes.items()
-        if size.value > _LARGEST
+        f"the pixel size along {axis}, {shortened(claim, 40)}, cannot be true and is left out"
+        for axis, claim in shown.items()
+        if claim is not None
     )
     return ImageDescription(
         name=element.get("Name") or None,
-        sizes={axis: size for axis, size in sizes.items() if size.value <= _LARGEST},
+        sizes=known,
         channels=tuple(channels),
         notes=notes,
         has_planes=pixels.find("TiffData") is not None,
@@ -240,7 +250,7 @@ def _parse_origin(pixels: Element) -> dict[str, PixelSize]:
 def _parse_channel(element: Element, pixel_type: str) -> list[ShownChannel]:
     """Return the channels of one ``Channel`` element: one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
-    name = element.get("Name") or element.get("Fluor") or None
+    name = (element.get("Name") or "").strip() or element.get("Fluor") or None
     emission = _quantity(element, "EmissionWavelength") or _quantity(element, "EmWave")
     if emission is not None:
         size = convert_length(emission, element.get("EmissionWavelengthUnit", "nm"))
@@ -338,6 +348,6 @@ def _integer(element: Element, name: str) -> int | None:
 
 def _parse(kind: Callable[[str], float], text: str | None) -> float | None:
     try:
-        return None if text is None else kind(text)
+        return None if text is None else kind(text.replace(",", "."))  # some programs write 0,5
     except ValueError:
         return None

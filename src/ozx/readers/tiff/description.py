@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")
 # ImageJ's Calibration: an image without a scale has this unit.
-_PIXEL = ("", "pixel", "pixels")
-_INCHES = ("inch", "inches", "in")
+_PIXEL = ("", "pixel", "pixels", "pix", "px")
+# The units of printers, which ImageJ takes from the tags: their numbers in TIFF.
+_PRINTED = {"inch": 2, "inches": 2, "in": 2, "cm": 3}
 # Abbreviations that `check_unit` does not know.
 _TIMES = {"msec": "ms", "usec": "us"}
 _MOST_CHANNELS = 10_000
@@ -50,21 +51,25 @@ def _sizes(metadata: Mapping[str, Any], page: TiffPage, notes: list[str]) -> dic
     # ImageJ's FileSaver: yunit and zunit are written if they differ from unit, which is that of x.
     common = metadata.get("unit", "")
     units = {axis: _unit(metadata.get(f"{axis}unit", common)) for axis in "xyz"}
+    printed = set()
     if 282 in page.tags:
         # ImageJ: resolutions are pixels per unit, whatever ResolutionUnit says.
         for axis, per_unit in zip("xy", page.resolution, strict=True):
-            if math.isfinite(per_unit) and per_unit > 0 and units[axis].lower() not in _PIXEL:
-                if units[axis].lower() in _INCHES and _is_of_printers(per_unit, _INCH):
-                    notes.append(f"the size along {axis}, {per_unit:g} per inch, is that of a printer, and is not used")
+            unit = units[axis].lower()
+            if math.isfinite(per_unit) and per_unit > 0 and unit not in _PIXEL:
+                if unit in _PRINTED and _is_of_printers(per_unit, _PRINTED[unit]):
+                    note = f"the size along {axis}, {per_unit:g} per {unit}, is that of a printer, and is not used"
+                    notes.append(note)
+                    printed.add(unit)
                     continue
                 sizes[axis] = convert_length(1 / per_unit, units[axis])
     spacing = _number(metadata, "spacing", notes)
-    if spacing and units["z"].lower() not in _PIXEL:
+    if spacing and units["z"].lower() not in {*_PIXEL, *printed}:
         # ImageJ's FileOpener takes the absolute value.
         sizes["z"] = convert_length(abs(spacing), units["z"])
     interval, rate = _number(metadata, "finterval", notes), _number(metadata, "fps", notes)
     if interval is not None and interval > 0:
-        unit = _unit(metadata.get("tunit", "s"))
+        unit = _unit(metadata.get("tunit", "s")) or "s"
         sizes["t"] = convert_time(interval, _TIMES.get(unit, unit))
     elif rate is not None and rate > 0 and math.isfinite(1 / rate):
         sizes["t"] = PixelSize(1 / rate, "second")
@@ -148,14 +153,11 @@ def _window(values: Sequence[Any], number: int, notes: list[str]) -> Window | No
     return Window(low, high, None, None) if low < high else None
 
 
-# TIFF 6.0, "ResolutionUnit", in micrometers: 2 is the inch, 3 the centimeter; 1 is no unit.
-_MICROMETERS = {2: 25_400.0, 3: 10_000.0}
-_INCH = 2
+# TIFF 6.0, "ResolutionUnit", in micrometers; 1 is no unit, 4 and 5 are those of a few programs.
+_UNITS = {2: ("inch", 25_400.0), 3: ("centimeter", 10_000.0), 4: ("millimeter", 1_000.0), 5: ("micrometer", 1.0)}
 # Micrometers: no microscope has pixels as large as this; and from here on, whole numbers of dots per inch are those of
 # screens and printers (5,080 per inch), which programs write if they do not know the pixel size.
 _LARGEST, _LARGE, _NEARLY = 100.0, 5.0, 0.05
-# Nobody takes these for a pixel size, so that no note names them.
-_COMMON = frozenset((1, 72, 96, 300))
 _RGB = 2  # TIFF 6.0, "PhotometricInterpretation"
 _YCBCR = 6  # decoded as RGB
 
@@ -183,24 +185,25 @@ def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
 def _sizes_of_tags(page: TiffPage) -> tuple[dict[str, PixelSize], tuple[str, ...]]:
     """Return the pixel size that the resolution gives; and a note, if it is that of a printer or a default."""
     unit = int(page.resolutionunit)
-    if unit not in _MICROMETERS or 282 not in page.tags:
+    if unit not in _UNITS or 282 not in page.tags:
         return {}, ()
+    name, micrometers = _UNITS[unit]
     sizes = {}
     for axis, per_unit in zip("xy", page.resolution, strict=True):
-        if not math.isfinite(per_unit) or per_unit <= 1:
+        # 1 is the default of many programs: nobody takes it for a pixel size, so that no note names it.
+        if not math.isfinite(per_unit) or per_unit <= 0 or (per_unit <= 1 and micrometers > _LARGEST):
             return {}, ()
         if _is_of_printers(per_unit, unit):
-            found = f"{axis.upper()}Resolution, {per_unit:g} per {'inch' if unit == _INCH else 'centimeter'}"
-            note = f"the tag {found}, is not used: it is that of a screen or printer, or a default"
-            return {}, () if per_unit in _COMMON else (note,)
-        sizes[axis] = PixelSize(_MICROMETERS[unit] / per_unit, "micrometer")
+            found = f"{axis.upper()}Resolution, {per_unit:g} per {name}"
+            return {}, (f"the tag {found}, is not used: it is that of a screen or printer, or a default",)
+        sizes[axis] = PixelSize(micrometers / per_unit, "micrometer")
     return {axis: sizes[axis] for axis in "yx"}, ()
 
 
 def _is_of_printers(per_unit: float, unit: int) -> bool:
     """Return whether a resolution is none of a microscope: pixels of many micrometers, in whole numbers per inch."""
-    size = _MICROMETERS[unit] / per_unit
-    per_inch = per_unit if unit == _INCH else per_unit * 2.54
+    size = _UNITS[unit][1] / per_unit
+    per_inch = 25_400 / size
     return size > _LARGEST or (size > _LARGE and abs(per_inch - round(per_inch)) < _NEARLY)
 
 
@@ -216,7 +219,7 @@ def _samples(series: TiffPageSeries) -> tuple[ShownChannel, ...]:
 
 
 def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDescription:
-    match = re.search(r"\|\s*MPP\s*=\s*([0-9.,]+)", page.description)
+    match = re.search(r"\|\s*MPP\s*=\s*([0-9.,]+(?:e[+-]?[0-9]+)?)", page.description, re.IGNORECASE)
     size = None if match is None else _positive(match[1].replace(",", "."))
     if size is None:
         return description

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.hierarchy.ome.units import PixelSize, convert_length
+from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import ImageDescription
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _Sizes = dict[str, PixelSize]
 def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | None:
     """Return what the metadata of a known program says of a series; None if the file has none, or they say nothing."""
     for name, describe in _KINDS.items():
-        metadata = getattr(file, name, None)
+        metadata = _scanimage_texts(file) if name == "scanimage_metadata" else getattr(file, name, None)
         if isinstance(metadata, Mapping | list) and metadata:
             try:
                 found = describe(metadata, series)
@@ -33,22 +34,28 @@ def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | 
 
 
 def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
-    del series
     summary = metadata.get("Summary", {})
-    sizes = _lengths(dict.fromkeys("yx", summary.get("PixelSize_um")) | {"z": summary.get("z-step_um")}, 1e-6)
+    first = series[0].aspage().tags.valueof(51123) if series[0] is not None else None
+    plane = first if isinstance(first, Mapping) else {}
+    size = _number(summary.get("PixelSize_um")) or _number(plane.get("PixelSizeUm"))
+    sizes = _lengths(dict.fromkeys("yx", size) | {"z": abs(_number(summary.get("z-step_um")))}, 1e-6)
     sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
     names, colors = summary.get("ChNames") or (), summary.get("ChColors") or ()
     channels = tuple(
         ShownChannel(str(name), _argb(colors[number]) if number < len(colors) else None)
         for number, name in enumerate(names)
     )
-    return ImageDescription(sizes=sizes, channels=channels)
+    stage = {axis: plane.get(f"{axis.upper()}PositionUm") for axis in "yx"}
+    origin = {axis: PixelSize(_number(place), "micrometer") for axis, place in stage.items() if place is not None}
+    return ImageDescription(sizes=sizes, channels=channels, origin=origin)
 
 
 def _zeiss_lsm(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
     del series
     sizes = _lengths({axis: metadata.get(f"VoxelSize{axis.upper()}") for axis in "zyx"}, 1.0)
-    sizes |= _interval(_number(metadata.get("TimeIntervall")))  # spelled so by Zeiss
+    stamps = metadata.get("TimeStamps")
+    last = 0.0 if stamps is None or len(stamps) < 2 else (stamps[-1] - stamps[0]) / (len(stamps) - 1)
+    sizes |= _interval(_number(metadata.get("TimeIntervall")) or _number(last))  # spelled so by Zeiss
     known = metadata.get("ChannelColors") or {}
     names, colors = known.get("ColorNames") or (), known.get("Colors") or ()
     channels = tuple(
@@ -62,7 +69,7 @@ def _metamorph_stk(metadata: Mapping[str, Any], series: TiffPageSeries) -> Image
     unit = str(metadata.get("CalibrationUnits", "")).strip("\0 ")
     unit = {"u": "um", "microns": "um", "micron": "um"}.get(unit.lower(), unit)
     sizes: _Sizes = {}
-    for axis in "yx":
+    for axis in "yx" if metadata.get("SpatialCalibration", 1) else "":
         value = _number(metadata.get(f"{axis.upper()}Calibration"))
         if value > 0 and unit.lower() not in ("", "pixel", "pixels"):
             sizes[axis] = convert_length(value, unit)
@@ -78,10 +85,12 @@ def _fluoview(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescr
     del series
     sizes: _Sizes = {}
     for name, _, _, value, unit in metadata["Dimensions"]:
-        if name in ("X", "Y", "Z") and value > 0 and unit:
-            sizes[name.lower()] = convert_length(float(value), str(unit))
-        elif name == "T" and value > 0:
-            sizes |= _interval(float(value))
+        axis = {"TIME": "t"}.get(name.upper(), name.lower())
+        if axis in ("x", "y", "z") and value and unit and str(unit).lower() != "pixel":
+            sizes[axis] = convert_length(abs(float(value)), str(unit))
+        elif axis == "t" and value > 0:
+            size = convert_time(float(value), str(unit).lower().replace("sec", "s") or "s")
+            sizes["t"] = size if size.unit else PixelSize(size.value, "second")
     return ImageDescription(sizes={axis: sizes[axis] for axis in "tzyx" if axis in sizes})
 
 
@@ -102,9 +111,11 @@ def _fei(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescriptio
 def _zeiss_sem(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
     del series
     for name in ("ap_image_pixel_size", "ap_pixel_size"):
-        _, value, unit = metadata.get(name, ("", 0, ""))
-        if _number(value) > 0 and unit:
-            return ImageDescription(sizes=dict.fromkeys("yx", convert_length(float(value), str(unit))))
+        # The name, the value and its unit; of "2,5 nm" only the name and a text.
+        text = " ".join(map(str, metadata.get(name, ())[1:]))
+        found = re.fullmatch(r"([0-9.,]+(?:e[+-]?[0-9]+)?)\s*(\D+)", text, re.IGNORECASE)
+        if found is not None and (value := _number(found[1])) > 0:
+            return ImageDescription(sizes=dict.fromkeys("yx", convert_length(value, found[2])))
     return ImageDescription()
 
 
@@ -120,15 +131,30 @@ def _metaseries(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDes
 
 def _scanimage(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
     frames = metadata.get("FrameData") or metadata
-    sizes = _lengths({"z": frames.get("SI.hStackManager.stackZStepSize")}, 1e-6)
+    step = frames.get("SI.hStackManager.stackZStepSize") or frames.get("state.acq.zStepSize")
+    sizes = _lengths({"z": abs(_number(step))}, 1e-6)
     corners = frames.get("SI.hRoiManager.imagingFovUm")
     if corners:
         rows, columns = series.keyframe.imagelength, series.keyframe.imagewidth
         xs, ys = ([float(corner[at]) for corner in corners] for at in (0, 1))
         sizes |= _lengths({"y": (max(ys) - min(ys)) / rows, "x": (max(xs) - min(xs)) / columns}, 1e-6)
-    rate = _number(frames.get("SI.hRoiManager.scanVolumeRate") or frames.get("SI.hRoiManager.scanFrameRate"))
+    rates = ("SI.hRoiManager.scanVolumeRate", "SI.hRoiManager.scanFrameRate", "state.acq.frameRate")
+    rate = next((rate for rate in (_number(frames.get(name)) for name in rates) if rate > 0), 0.0)
     sizes |= _interval(1 / rate if rate > 0 else 0.0)
     return ImageDescription(sizes=sizes)
+
+
+def _scanimage_texts(file: TiffFile) -> Mapping[str, Any]:
+    """Return the metadata of ScanImage; but for BigTIFF, they stand in the tags Software or ImageDescription."""
+    from tifffile import matlabstr2py  # noqa: PLC0415 (an extra)
+
+    found = file.scanimage_metadata or {}
+    if not file.is_scanimage or found.get("FrameData"):
+        return found
+    page = file.pages.first
+    text = page.software if page.software.startswith("SI.") else page.description
+    known = matlabstr2py("\n".join(line for line in text.splitlines() if "=" in line))
+    return {key.removeprefix("scanimage."): value for key, value in known.items()} if isinstance(known, dict) else {}
 
 
 #: tifffile's attribute of a file with the metadata of a program, and what reads them; the first that says something.
@@ -159,7 +185,7 @@ def _interval(seconds: float) -> _Sizes:
 def _number(value: Any) -> float:
     """Return a finite number; 0 for anything else."""
     try:
-        number = float(value)
+        number = float(value.replace(",", ".") if isinstance(value, str) else value)
     except (TypeError, ValueError, OverflowError):
         return 0.0
     return number if math.isfinite(number) else 0.0
@@ -170,10 +196,11 @@ def _mean(values: Any) -> float:
     return sum(numbers) / len(numbers) if numbers else 0.0
 
 
-def _argb(color: Any) -> str:
-    """Return a colour as RRGGBB, from ARGB in a signed 32-bit integer, as Java writes it."""
-    return f"{int(color) & 0xFFFFFF:06X}"
+def _argb(color: Any) -> str | None:
+    """Return a colour as RRGGBB, from ARGB in a signed 32-bit integer, as Java writes it; None for black."""
+    return _rgb((int(color) & 0xFFFFFF).to_bytes(3, "big"))
 
 
-def _rgb(color: Sequence[int]) -> str:
-    return "".join(f"{int(part) & 0xFF:02X}" for part in color[:3])
+def _rgb(color: Sequence[int]) -> str | None:
+    """Return a colour as RRGGBB; None for black, in which nobody would see the channel."""
+    return "".join(f"{int(part) & 0xFF:02X}" for part in color[:3]) if any(color[:3]) else None

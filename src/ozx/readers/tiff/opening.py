@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -416,6 +417,8 @@ def _list_series(
     broken = [message for message in said if _BROKEN.search(message)]
     if not broken and file.imagej_metadata and all(one.kind != "imagej" for one in series):
         broken = ["ImageJ's description has more planes than the file"]
+    if not broken and _is_silent() and _leads_on(file):
+        broken = ["the list of pages leads beyond the end of the file"]
     if broken and options.on_error == "fail":
         raise FormatError(
             f"the file is cut off or damaged: {broken[0]}",
@@ -434,6 +437,21 @@ def _list_series(
     if options.series is not None and not 0 <= options.series < len(series):
         raise UsageError(f"series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}")
     return series, () if lost is None else (lost,)
+
+
+def _is_silent() -> bool:
+    """Return whether tifffile's messages are lost, because a program turned logging off."""
+    logger = logging.getLogger("tifffile")
+    return logger.disabled or not logger.isEnabledFor(logging.WARNING)
+
+
+def _leads_on(file: TiffFile) -> bool:
+    """Return whether the last page that tifffile found names another, as in a file that is cut off."""
+    tiff, source, offset = file.tiff, file.filehandle, file.pages[len(file.pages) - 1].offset
+    source.seek(offset)
+    (count,) = struct.unpack(tiff.tagnoformat, source.read(tiff.tagnosize))
+    source.seek(offset + tiff.tagnosize + count * tiff.tagsize)
+    return source.read(tiff.offsetsize).strip(b"\0") != b""
 
 
 def _read_image(

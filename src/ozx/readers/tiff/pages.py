@@ -157,7 +157,10 @@ class PageMap:
         self._outer, inner = _divide(dimensions, self.inner_lengths, codes)
         self.inner_axes = tuple(None if part is None else part.axis for part in inner)
         lengths = {axis: prod(part.length for part in dimensions if part.axis == axis) for axis in AXES}
-        self.axis_lengths = {axis: lengths[axis] for axis in AXES if any(part.axis == axis for part in dimensions)}
+        named = {part.axis for part in dimensions}
+        if lengths["y"] == lengths["z"] == 1:  # a line over time; OME-Zarr 0.5, "axes": two or three axes of space
+            named |= {"y"}
+        self.axis_lengths = {axis: lengths[axis] for axis in AXES if axis in named}
         self.count = prod(part.length for part in self._outer)
         self.guessed = tuple(part.axis for part in dimensions if part.is_guessed)
         order = {axis: place for place, axis in enumerate(self.inner_axes) if axis is not None}

@@ -36,7 +36,7 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
     finally:
         pages.set_keyframe = go_to
     images = [one for one in found if not (one.kind == "lsm" and one.keyframe.is_reduced)]  # its thumbnails
-    return [image for one in images or found for image in _divided(one)]
+    return [image for one in images or found for image in _divided(one, file)]
 
 
 def _check_sides(page: TiffPage, levels: int = 3) -> None:
@@ -58,21 +58,35 @@ def dimensions_of(series: Any) -> tuple[str, tuple[int, ...]]:
     return series.axes, series.shape
 
 
-def _divided(series: TiffPageSeries) -> Iterator[TiffPageSeries]:
+def _divided(series: TiffPageSeries, file: TiffFile) -> Iterator[TiffPageSeries]:
     """Yield the images of a series: one for each position."""
     axes, shape = dimensions_of(series)
     if series.kind == "lsm" and axes.endswith("XC") and shape[-1] == 1:
         axes, shape = axes[:-1], shape[:-1]
+    if series.kind == "shaped" and "SYX" in axes and not any("axes" in one for one in file.shaped_metadata or ()):
+        # tifffile writes any three or four planes as red, green and blue, unless it is told otherwise.
+        axes = axes.replace("SYX", "QYX")
+    if 0 in shape and 0 not in series.shape:  # FluoView fills its list of dimensions with some of length 0
+        axes, shape = (
+            "".join(code for code, length in zip(axes, shape, strict=True) if length),
+            tuple(filter(None, shape)),
+        )
     outer = next((at for at, code in enumerate(axes) if code in _OTHER_IMAGES and shape[at] > 1), None)
-    pages = list(series.pages)
-    planes = len(axes) - sum(code in "YXS" for code in axes)
-    if outer is None or outer >= planes or len(pages) != prod(shape[:planes]):
+    pages = list(getattr(series, "_pages", None) or series.pages)
+    first, count = series.keyframe.index, series.size // max(1, series.keyframe.size)
+    # Of contiguous pixels, tifffile lists the first page only.
+    if outer is not None and len(pages) == 1 and isinstance(first, int) and first + count <= len(file.pages):
+        pages = [file.pages[number] for number in range(first, first + count)]
+    # The channels of an LSM lie within its pages.
+    planes = next((at for at in range(len(axes), -1, -1) if prod(shape[:at]) == len(pages)), 0)
+    if outer is None or outer >= planes:
         yield series if (axes, shape) == dimensions_of(series) else _made(series, pages, axes, shape)
         return
     numbers = np.arange(len(pages)).reshape(shape[:planes])
     for position in range(shape[outer]):
         own = [pages[number] for number in np.take(numbers, position, outer).reshape(-1)]
-        yield _made(series, own, axes[:outer] + axes[outer + 1 :], (*shape[:outer], *shape[outer + 1 :]))
+        letters, lengths = axes[:outer] + axes[outer + 1 :], (*shape[:outer], *shape[outer + 1 :])
+        yield from _divided(_made(series, own, letters, lengths), file)
 
 
 def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSeries | None:
