@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import tifffile
-from tiffs import ome_image, ome_xml, pixels, write_imagej, write_ome
+from tiffs import ome_image, ome_xml, pixels, write_imagej, write_lsm, write_ome
 
 import ozx
 
@@ -258,39 +258,6 @@ def test_scanimage_in_the_tags_of_a_plain_tiff(tmp_path, prefix):
     tifffile.imwrite(tmp_path / "a.tif", pixels((6, 40, 48)), metadata=None, photometric="minisblack", **options)
     ((axes, sizes, _),), _ = described(tmp_path / "a.tif")
     assert (axes, sizes["z"], sizes["x"]) == ("zyx", (2.5, UM), (1, UM))
-
-
-def write_lsm(path, *, count=3, positions=1, scan=0, stamps=(), colors=((255, 0, 0, 0),) * 3, channels=3):
-    """Write planes of 40 × 48 with thumbnails and the structure of Zeiss LSM; return its path."""
-    kind = np.dtype(tifffile.TIFF.CZ_LSMINFO).newbyteorder("<")
-    info = np.zeros((), kind)
-    lengths = {"X": 48, "Y": 40, "Z": 1 if stamps else count, "Channels": channels, "Time": len(stamps) or 1}
-    lengths |= {"P": positions, "M": 1}
-    for name, length in lengths.items():
-        info[f"Dimension{name}"] = length
-    info["MagicNumber"], info["StructureSize"], info["ScanType"] = 67127628, kind.itemsize, scan
-    info["VoxelSizeX"], info["VoxelSizeY"], info["VoxelSizeZ"] = 1e-7, 1e-7, 5e-7
-    with tifffile.TiffWriter(path, byteorder="<") as file:
-        planes = pixels((count * positions, channels, 40, 48), "uint8")
-        for number, plane in enumerate(planes):
-            tags = [] if number else [(34412, 1, kind.itemsize, info.tobytes(), True)]
-            common = {"planarconfig": "separate", "metadata": None, "contiguous": False, "software": False}
-            file.write(plane, photometric="minisblack", extratags=tags, **common)
-            file.write(np.zeros((3, 10, 12), "uint8"), photometric="rgb", subfiletype=1, **common)
-    with tifffile.TiffFile(path) as file:
-        start = file.pages[0].tags[34412].valueoffset
-    data = bytearray(path.read_bytes())
-    names = b"".join(struct.pack("<I", 4) + name + b"\0" for name in (b"Ch1", b"Ch2", b"Ch3"))
-    shown = bytes(part for color in colors for part in color)
-    head = (24 + len(shown) + len(names), 3, 3, 24, 24 + len(shown), 0)
-    parts = {"OffsetChannelColors": struct.pack("<6I", *head) + shown + names}
-    if stamps:
-        parts["OffsetTimeStamps"] = struct.pack(f"<2i{len(stamps)}d", 8 + 8 * len(stamps), len(stamps), *stamps)
-    for name, part in parts.items():
-        struct.pack_into("<I", data, start + kind.fields[name][1], len(data))
-        data += part
-    path.write_bytes(data)
-    return path
 
 
 def test_positions_of_an_lsm_are_a_series(tmp_path):
