@@ -178,6 +178,30 @@ def test_older_ome_xml_has_sizes_and_names(tmp_path, space, image, pixels_):
     assert [channel["label"] for channel in shown] == ["DAPI", "FITC"]
 
 
+@pytest.mark.parametrize(
+    ("planes", "places"),
+    [
+        ('<TiffData IFD="0" PlaneCount="1"/>', [0, 1, 2, 3, 4, 5]),
+        ('<TiffData IFD="5" PlaneCount="1"/>', [5, 0, 1, 2, 3, 4]),
+        ('<TiffData IFD="0" PlaneCount="1"/><TiffData IFD="3" FirstC="1" PlaneCount="1"/>', [0, 1, 2, 3, 4, 5]),
+        ("", [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_planes_without_a_place_in_ome_xml_follow_in_the_order_of_the_pages(tmp_path, planes, places):
+    path = ome_of(tmp_path / "a.ome.tif", size=(1, 2, 3, 30, 40), planes=planes)
+    ((axes, _, _),), notes = described(path)
+    assert axes == "czyx"
+    assert any("the order of the pages" in note for note in notes) == bool(planes)
+    expected = pixels((6, 30, 40))[places].reshape(2, 3, 30, 40)
+    np.testing.assert_array_equal(ozx.open(tmp_path / "out.ozx")["0"][:], expected)
+
+
+def test_a_plane_that_no_page_has_is_an_error(tmp_path):
+    xml = ome_xml(ome_image(size=(1, 2, 3, 30, 40), planes='<TiffData IFD="0" PlaneCount="1"/>'))
+    with pytest.raises(ozx.FormatError, match="5 of the 6 planes in the metadata are missing"):
+        ozx.import_image(write_ome(tmp_path / "a.ome.tif", xml, pixels((5, 30, 40))), sync=False)
+
+
 # Programs of microscopes
 
 

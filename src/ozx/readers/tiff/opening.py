@@ -30,7 +30,7 @@ from ozx.readers.files import FileSet
 from ozx.readers.images import Images, ReadingOptions, SourceImage
 from ozx.readers.tiff.description import describe_plain
 from ozx.readers.tiff.segments import check_decodable
-from ozx.readers.tiff.series import list_series, with_planes
+from ozx.readers.tiff.series import list_series, with_all_pages, with_planes
 from ozx.readers.tiff.source import TiffSource
 
 if TYPE_CHECKING:
@@ -362,6 +362,10 @@ def _read_images(
     is_fitting = document is not None and len(document.images) == len(series)
     if document is not None and (series[0].kind == "ome" or (series[0].kind == "mmstack" and is_fitting)):
         numbers = _match(document, series)
+        whole = [with_all_pages(one, file) for one in series]
+        if any(one is not other for one, other in zip(whole, series, strict=True)):
+            notes.append("the OME-XML does not say where all planes are: the rest is taken in the order of the pages")
+        series = whole
         descriptions = [document.images[number] for number in numbers]
         plate = None if document.plate is None else document.plate.renumbered({n: k for k, n in enumerate(numbers)})
         if document.plate_count > 1:

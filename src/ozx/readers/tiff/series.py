@@ -99,6 +99,20 @@ def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSe
     return _made(series, list(series.pages), codes, lengths)
 
 
+def with_all_pages(series: TiffPageSeries, file: TiffFile) -> TiffPageSeries:
+    """Return an image of OME-XML in which planes without ``TiffData`` have the unused pages, in the default order.
+
+    Only a file with as many pages as planes lacks none of them.
+    """
+    pages: list[Any] = list(getattr(series, "_pages", None) or series.pages)
+    used = {page.index for page in pages if page is not None}
+    unused = [number for number in range(len(pages)) if number not in used]
+    if series.is_multifile or len(file.pages) != len(pages) or not 0 < len(unused) == pages.count(None):
+        return series
+    rest = (file.pages[number].aspage() for number in unused)
+    return _made(series, [page or next(rest) for page in pages], *dimensions_of(series))
+
+
 def _made(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:
     from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
 
