@@ -1,5 +1,6 @@
 """Variants of what programs write into TIFF files: values, spellings and forms of their metadata, and lost ends."""
 
+import json
 import logging
 import struct
 import warnings
@@ -282,6 +283,28 @@ def test_scanimage_in_the_tags_of_a_plain_tiff(tmp_path, prefix):
     tifffile.imwrite(tmp_path / "a.tif", pixels((6, 40, 48)), metadata=None, photometric="minisblack", **options)
     ((axes, sizes, _),), _ = described(tmp_path / "a.tif")
     assert (axes, sizes["z"], sizes["x"]) == ("zyx", (2.5, UM), (1, UM))
+
+
+@pytest.mark.parametrize(("summary_size", "size"), [(0.65, 0.65), (0, 0.325)])
+def test_micro_manager_has_the_size_and_the_place_beside_a_plane(tmp_path, summary_size, size):
+    plane = json.dumps({"PixelSizeUm": 0.325, "XPositionUm": 100.5, "YPositionUm": -20}).encode()
+    tags = [(51123, 2, len(plane) + 1, plane + b"\0", True)]
+    path = tmp_path / "a_MMStack.tif"
+    tifffile.imwrite(path, pixels((40, 48)), extratags=tags, metadata=None, byteorder="<", software=False)
+    data = bytearray(path.read_bytes())
+    (count,) = struct.unpack_from("<H", data, 8)
+    directory = data[8 : 8 + 2 + 12 * count + 4]  # it moves to the end, to leave room for the header of Micro-Manager
+    summary = {"MicroManagerVersion": "2", "Frames": 1, "Slices": 1, "Channels": 1, "PixelSize_um": summary_size}
+    text = json.dumps(summary).encode()
+    assert 40 + len(text) <= 8 + len(directory)
+    struct.pack_into("<8I", data, 8, 54773648, len(data), 483765892, 0, 99384722, 0, 2355492, len(text))
+    struct.pack_into("<I", data, 4, len(data) + 28)
+    data += struct.pack("<7I", 3453623, 1, 0, 0, 0, 0, len(data) + 28) + directory
+    data[40 : 40 + len(text)] = text
+    path.write_bytes(data)
+    result = ozx.import_image(path, sync=False)
+    level = ozx.open_image(result.path).levels[0]
+    assert (level.scale, level.translation) == (pytest.approx((size, size)), (-20, 100.5))
 
 
 def test_positions_of_an_lsm_are_a_series(tmp_path):

@@ -171,7 +171,10 @@ def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
     if known is not None:
         # What a program of a microscope says comes before the tags for printers.
         return replace(
-            description, sizes=known.sizes or sizes, channels=description.channels or known.channels, notes=()
+            known,
+            name=description.name,
+            sizes=known.sizes or sizes,
+            channels=description.channels or known.channels,
         )
     if series.kind == "imagej":
         return describe_imagej(description, file.imagej_metadata or {}, page)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +36,10 @@ def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | 
 
 def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
     summary = metadata.get("Summary", {})
-    first = series[0].aspage().tags.valueof(51123) if series[0] is not None else None
-    plane = first if isinstance(first, Mapping) else {}
+    plane: Mapping[str, Any] = {}
+    with suppress(AttributeError, RuntimeError, ValueError):  # of a file that is cut off, the page may be missing
+        found = series[0].aspage().tags.valueof(51123)  # type: ignore[union-attr]
+        plane = found if isinstance(found, Mapping) else {}
     size = _number(summary.get("PixelSize_um")) or _number(plane.get("PixelSizeUm"))
     sizes = _lengths(dict.fromkeys("yx", size) | {"z": abs(_number(summary.get("z-step_um")))}, 1e-6)
     sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
