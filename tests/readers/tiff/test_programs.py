@@ -388,7 +388,7 @@ def test_planes_that_tifffile_wrote_by_default_are_no_colours(tmp_path, count, k
         tifffile.imwrite(tmp_path / "a.tif", pixels((count, 40, 48), kind))
     ((axes, _, channels),), notes = described(tmp_path / "a.tif")
     assert (axes, [channel["label"] for channel in channels]) == ("zyx", ["Channel 0"])
-    assert f"an unnamed dimension of length {count} became the axis z; --axes sets another" in notes
+    assert any(f"an unnamed dimension of length {count} became the axis z" in note for note in notes)
     np.testing.assert_array_equal(ozx.open(tmp_path / "out.ozx")["0"][:], pixels((count, 40, 48), kind))
     result = ozx.import_image(tmp_path / "a.tif", axes="cyx", sync=False)
     assert "".join(axis.name for axis in ozx.open_image(result.path).axes) == "cyx"
