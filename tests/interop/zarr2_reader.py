@@ -1,7 +1,7 @@
 """Read hierarchies of Zarr v2 by zarr-python 2, ome-zarr-py of its time and zarrita, for ``test_view_in_04.py``.
 
-Each line of input is {"url": …, "arrays": [path, …], "images": [path, …]}. The answer is a line of JSON: for each of
-these programs the digests of what it reads, and for ome-zarr-py also the axes and transformations, or {"error": …}.
+Each line of input is {"url": …, "arrays": [path, …], "images": [location, …]}. The answer is a line of JSON: for each
+of these programs the digests of what it reads, and for ome-zarr-py also axes and transformations, or {"error": …}.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ def read_by_zarrita(url, path):
     return array[tuple(slice(0, length) for length in array.shape)]
 
 
-def read_by_ome_zarr(url, path):
-    found = [node for node in Reader(parse_url(f"{url}/{path}".rstrip("/")))() if node.data]
+def read_by_ome_zarr(location):
+    found = [node for node in Reader(parse_url(location))() if node.data]
     image, *labels = found
     return {
         "levels": [digest(level) for level in image.data],
@@ -44,7 +44,7 @@ def answer(asked):
     return {
         "zarr": {path: digest(group[path][...]) for path in arrays},
         "zarrita": {path: digest(read_by_zarrita(url, path)) for path in arrays},
-        "ome_zarr": {path: read_by_ome_zarr(url, path) for path in asked["images"]},
+        "ome_zarr": {location: read_by_ome_zarr(location) for location in asked["images"]},
     }
 
 
