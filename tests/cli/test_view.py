@@ -95,6 +95,24 @@ def test_each_file_has_its_address(path, tmp_path):
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "key"), [(["--directory"], "0/zarr.json"), (["--ome-version", "0.4"], "0/.zarray")]
+)
+def test_a_file_is_served_as_a_directory_or_in_04(path, options, key):
+    with running("serve", path, *options) as ([url], _):
+        assert url.endswith(".ome.zarr")
+        assert json.loads(fetch(f"{url}/{key}"))["shape"] == [2, 256, 256]
+
+
+def test_what_04_cannot_express_is_refused_at_the_start(path, tmp_path, capsys):
+    zarr.open_group(tmp_path / "a.zarr", mode="w", attributes={"ome": {"version": "0.5"}}).create_array(
+        "0", shape=4, dtype="M8[s]"
+    )
+    assert run(["pack", str(tmp_path / "a.zarr"), "--quiet"]) == 0
+    assert run(["serve", str(tmp_path / "a.ozx"), "--ome-version", "0.4"]) == 1
+    assert "0: Zarr v2 cannot express the data type 'numpy.datetime64'" in capsys.readouterr().err
+
+
 def test_a_port_can_be_chosen_and_may_be_taken(path, capsys):
     with running("serve", path) as ([url], _):
         port = url.split(":")[2].partition("/")[0]

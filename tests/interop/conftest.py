@@ -1,3 +1,3 @@
 """Exclude scripts for separate environments, with programs that are not installed here."""
 
-collect_ignore = ["kept/make_iohub.py", "napari_reader.py", "neuroglancer_picture.py"]
+collect_ignore = ["kept/make_iohub.py", "napari_reader.py", "neuroglancer_picture.py", "zarr2_reader.py"]

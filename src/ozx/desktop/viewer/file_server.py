@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Literal, cast
 from urllib.parse import quote
 
 from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_tag, refusal, serving
 from ozx.desktop.viewer.pages import Presence
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow.entry import BytesPart, Part, read_part
+from ozx.flow.entry import BytesPart, Part, Span, read_part
 from ozx.flow.plans.zarr_v2 import PlannedValues, plan_as_04
 from ozx.flow.sources.archive import ArchivedPart, ArchiveSource
 from ozx.flow.sources.browsing import DirectoryView
@@ -104,7 +104,7 @@ class ServedArchive:
         except FormatError as error:
             self.source.check_unchanged()
             return refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-        value: Any = part
+        value = cast("Span", part)
 
         def iter_value(offset: int, length: int) -> Iterator[bytes]:
             is_whole = (offset, length) == (0, value.length)  # then the CRC-32 is checked at the end

@@ -81,6 +81,9 @@ class LoopbackServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # Programs ask for hundreds of chunks at once. Of more connections than wait here, each is tried again by the system
+    # after one second, then after two, …
+    request_queue_size = 1024
     # On Windows, reusing addresses would let two servers share a port.
     allow_reuse_address = os.name != "nt"
 

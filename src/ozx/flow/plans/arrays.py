@@ -130,7 +130,8 @@ class ArrayPlans:
                 "in the new array, these chunks read as 0"
             )
         if array.new.keys != array.old.keys:
-            start, version = len(array.path) + 1 if array.path else 0, "v2" if array.new.keys.name == "v2" else "v3"
+            start = len(array.path) + 1 if array.path else 0
+            version = "v2" if array.new.keys.name == "v2" else "v3"
             for key in group.others:
                 if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
                     raise FormatError(

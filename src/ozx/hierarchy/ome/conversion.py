@@ -148,7 +148,7 @@ def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
     if dropped and not drop:
         raise UnsupportedError(
             f"{where}: OME-Zarr 0.5 cannot express {', '.join(dropped)}",
-            hint="Leave out ome_version='0.5', or give drop_transformations=True to remove these values.",
+            hint="Keep the OME-Zarr version, or let ozx repack --drop-transformations remove these values.",
         )
     for field in map(as_object, as_list(as_object(ome.get("well")).get("images"))):
         path = field.get("path")
