@@ -84,3 +84,10 @@ def hierarchy(request):
 @pytest.fixture
 def image():
     return FIXTURES / "image.ome.zarr"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A new folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

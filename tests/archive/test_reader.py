@@ -10,7 +10,6 @@ from cases.archive_builder import (
     UTF8,
     Member,
     deflate,
-    end_record,
     extra_field,
     forge,
     zip64_extra,
@@ -134,22 +133,6 @@ def test_archives_with_such_an_entry_are_not_read_as_a_whole(member, rule):
         assert refusal(lambda: reader.read(1)).rule == rule
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        [b"a", b"a"],
-        [b"a", b"b", b"c", b"b"],
-        ["é".encode(), b"\x82"],  # UTF-8 and code page 437
-        ["öther".encode(), b"\x81"],  # the second by its Unicode path
-    ],
-)
-def test_names_that_occur_twice_are_refused(names):
-    members = [Member(name, central_extra=unicode_path(b"\x81", "öther") * (name == b"\x81")) for name in names]
-    error = refusal(forged(*members).check)
-    assert error.rule == "zip/duplicate-name"
-    assert "programs differ in which of these entries they read" in str(error)
-
-
 def deflated_member(name, compressed, uncompressed):
     wide = {"compressed": SENTINEL, "uncompressed": SENTINEL}
     return Member(name, bytes(compressed), method=8, central=wide, central_extra=zip64_extra(uncompressed, compressed))
@@ -176,20 +159,6 @@ def test_bombs_are_refused_unless_allowed(members, is_bomb):
     else:
         reader.check()
     reader.check(allow_bombs=True)
-
-
-def test_entries_that_share_bytes_are_refused():
-    inner = Member(b"inner", b"value")
-    outer = Member(b"outer", inner.local_record())
-    body = outer.local_record()
-    directory = outer.central_header(0) + inner.central_header(35)
-    source = MemorySource(body + directory + end_record(2, len(directory), len(body)), "cells.ozx")
-    reader = ArchiveReader(source)
-    error = refusal(reader.check)
-    assert error.rule == "zip/overlap"
-    assert "'outer' and 'inner'" in str(error)
-    assert refusal(lambda: reader.read(0)).rule == "zip/overlap"
-    assert reader.read(1) == b"value"
 
 
 def test_a_hundred_overlaps_are_enough():

@@ -1,4 +1,4 @@
-"""Fixtures of the command tests: a current folder, a packed image, and a home and programs that commands may change."""
+"""Fixtures of the command tests: a packed image, and a home and programs that commands may change."""
 
 import pytest
 from desktops import home, program, programs, registry
@@ -6,12 +6,6 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 __all__ = ["home", "program", "programs", "registry"]
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

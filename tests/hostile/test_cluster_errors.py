@@ -14,12 +14,6 @@ CODES = {errno.ESTALE: "stale-handle", errno.EDQUOT: "quota", errno.EIO: "resour
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def images(here):
     return [make_image(here / f"{name}.ome.zarr") for name in "ab"]
 

@@ -16,12 +16,6 @@ pytest.importorskip("obstore", reason="the extra remote is not installed")
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def server():
     with serving_folder(FIXTURES) as server:
         yield server

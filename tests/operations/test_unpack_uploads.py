@@ -8,9 +8,9 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES, make_image, tree
 
 import ozx
-from ozx.archive.remote.new_objects import NewObjects
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.flow.sinks.prefix import NewObjects
 
 IMAGE = FIXTURES / "image.ome.zarr"
 

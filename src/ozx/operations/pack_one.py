@@ -13,8 +13,15 @@ from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
-from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
+from ozx.flow.sinks.manifest import (
+    Manifest,
+    check_checksum_file,
+    is_manifest_of,
+    read_checksum_file,
+    sha256_of,
+    write_checksum_file,
+    write_manifest,
+)
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn

@@ -15,8 +15,7 @@ from ozx.calls import public_call
 from ozx.errors import FormatError, UsageError, raise_error
 from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
-from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
-from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
+from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, check_checksum_file, parse_manifest, sha256_of
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ozx.hierarchy.keys import hierarchy_order
-from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.rechunking import plan_rechunking
 from ozx.hierarchy.zarr.array import ChunkKeys
 from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardLevel
@@ -37,35 +35,6 @@ def cuts(draw):
     multiples = draw(st.tuples(*[st.integers(1, 4)] * dimensions))
     shards = tuple(map(math.prod, zip(chunks, multiples, strict=True))) if draw(st.booleans()) and shape else None
     return layout(shape, draw(lengths)), layout(shape, chunks, shards=shards, separator=draw(st.sampled_from("/.")))
-
-
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-@given(cuts(), st.sampled_from([1, 8, 64, 1 << 20]), st.sampled_from([1, 16, 1 << 20]))
-def test_every_pixel_is_in_one_block_and_chunks_are_whole(layouts, usual, largest):
-    old, new = layouts
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rechunking, "USUAL_BLOCK", usual)
-        patch.setattr(rechunking, "LARGEST_BLOCK", max(usual, largest))
-        cut = plan_rechunking(old, new)
-    written = []
-    count = 0
-    for group in itertools.product(*map(range, cut.group_grid)):
-        keys = set()
-        for box in cut.iter_blocks(group):
-            count += math.prod(at.stop - at.start for at in box)
-            for at, chunk, whole in zip(box, new.chunks, new.shape, strict=True):
-                assert at.start % chunk == 0
-                assert at.stop % chunk == 0 or at.stop == whole
-            places = (
-                range(at.start // part, -(-at.stop // part)) for at, part in zip(box, new.stored_shape, strict=True)
-            )
-            keys |= set(itertools.product(*places))
-        written.append(sorted(map(new.keys.encode, keys), key=hierarchy_order))
-    assert count == math.prod(new.shape)
-    # Once the groups are in the order of their first keys, all keys are in order, each once.
-    found = [key for keys in sorted(written, key=lambda keys: hierarchy_order(keys[0])) for key in keys]
-    assert found == sorted(set(found), key=hierarchy_order)
-    assert len(found) == math.prod(new.stored_grid)
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

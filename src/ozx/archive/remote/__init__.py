@@ -22,8 +22,6 @@
     obstore's errors in plain words and without secrets.
 ``upload``
     Upload of one object in parts, or of an archive while it is written.
-``new_objects``
-    Many objects below one URL.
 ``s3``
     Clients of S3, by boto3; creation of one object.
 ``replacement``

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from http import HTTPStatus
 from tempfile import TemporaryDirectory
 
+from ozx.archive.positional_reading import READ
 from ozx.desktop.viewer.loopback import Response
 from ozx.desktop.viewer.pictures import Part, Picture
 from ozx.errors import UsageError
@@ -20,7 +21,6 @@ from ozx.operations.extract import ExtractResult, extract
 
 # The most bytes of decoded pixels: a person waits for them, and the browser keeps the file until it is saved.
 _MOST = 1 << 30
-_BLOCK = 1 << 20
 _VERBS: dict[str, Callable[..., ExtractResult | ExportResult]] = {".ozx": extract, ".ome.tif": export}
 
 
@@ -66,5 +66,5 @@ def crop(place: Place, picture: Picture, part: Part, ending: str) -> Response:
 def _iter_blocks(opened: ExitStack, path: str) -> Iterator[bytes]:
     with opened, open(path, "rb") as file:
         yield b""
-        while block := file.read(_BLOCK):
+        while block := file.read(READ):
             yield block

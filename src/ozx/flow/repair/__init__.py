@@ -1,9 +1,8 @@
 """Repair damaged archives, and hierarchies that other programs wrote incorrectly.
 
-``hierarchy``
-    Open any directory or archive as a repaired source: its root, and repairs of its metadata.
-``container``, ``names``
-    Repairs of the archive and of names.
+``hierarchy``, ``names``
+    Open any directory or archive as a repaired source: its root, and repairs of its metadata, of the archive and of
+    names.
 ``source``
     The repaired source.
 ``salvage``

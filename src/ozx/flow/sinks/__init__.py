@@ -12,6 +12,6 @@
     The size of an archive before it is written.
 ``edited_object``
     Replacement of documents of an archive at ``s3://``.
-``verification``, ``checksum``, ``manifest``
+``verification``, ``manifest``
     Proof that an archive equals its source, and the files that later prove this: ``.sha256`` and ``.manifest.json``.
 """

@@ -2,8 +2,6 @@
 
 Rules about a single node, from its attributes:
 
-``image``
-    An image: its systems, its levels, and its further transformations.
 ``ends``
     The input and the output of a transformation.
 ``steps``

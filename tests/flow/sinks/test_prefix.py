@@ -4,10 +4,11 @@ import threading
 
 import pytest
 
-from ozx.archive.remote import new_objects, upload
-from ozx.archive.remote.new_objects import NewObjects
+from ozx.archive.remote import upload
 from ozx.archive.remote.s3 import FoundObject
 from ozx.errors import ResourceError, UsageError
+from ozx.flow.sinks import prefix
+from ozx.flow.sinks.prefix import NewObjects
 
 URL = "s3://b/p"
 
@@ -75,8 +76,8 @@ class Folder:
 @pytest.fixture
 def server(monkeypatch):
     server = Server()
-    monkeypatch.setattr(new_objects, "RemoteFolder", Folder)
-    for module in (new_objects, upload):
+    monkeypatch.setattr(prefix, "RemoteFolder", Folder)
+    for module in (prefix, upload):
         monkeypatch.setattr(module, "S3Object", lambda url, options=None: Client(server, url))
     return server
 
@@ -94,7 +95,7 @@ def write(new, key, data):
 def size(request, monkeypatch):
     """Let the values of a test be small, or so large that they are uploaded in parts."""
     if request.param == "parts":
-        monkeypatch.setattr(new_objects, "_SMALL", 1)
+        monkeypatch.setattr(prefix, "_SMALL", 1)
         monkeypatch.setattr(upload, "_USUAL_PART", 2)
 
 
@@ -149,9 +150,9 @@ def test_an_object_whose_reply_was_lost_is_removed(server):
 
 
 def test_objects_whose_requests_never_began_are_not_touched(server, monkeypatch):
-    monkeypatch.setattr(new_objects, "_REQUESTS", 1)
+    monkeypatch.setattr(prefix, "_REQUESTS", 1)
     new = NewObjects(URL, replace=True)
-    monkeypatch.setattr(new_objects, "_REQUESTS", 2)
+    monkeypatch.setattr(prefix, "_REQUESTS", 2)
     server.objects["second"] = b"old", "old mark"
     entered, go_on = threading.Event(), threading.Event()
 
@@ -163,13 +164,13 @@ def test_objects_whose_requests_never_began_are_not_touched(server, monkeypatch)
     new.add("first", 1, [b"1"])
     assert entered.wait(10)
     new.add("second", 1, [b"2"])
-    original = new_objects.wait
+    original = prefix.wait
 
     def wait_then_go_on(futures):
         go_on.set()  # `abort` has cancelled the second request
         return original(futures)
 
-    monkeypatch.setattr(new_objects, "wait", wait_then_go_on)
+    monkeypatch.setattr(prefix, "wait", wait_then_go_on)
     assert new.abort() == 0
     assert server.content() == {"second": b"old"}
     assert not [request for request in server.requests if request[1] == "second"]
