@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
 
 _Sizes = dict[str, PixelSize]
+# Values of another form than the program writes.
+_MALFORMED = (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
 def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | None:
@@ -25,24 +28,42 @@ def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | 
         if isinstance(metadata, Mapping | list) and metadata:
             try:
                 found = describe(metadata, series)
-            except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError):
-                continue  # values of another form than the program writes
+            except _MALFORMED:
+                continue
             if found.sizes or found.channels:
                 return found
     return None
 
 
-def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
-    del series
-    summary = metadata.get("Summary", {})
-    sizes = _lengths(dict.fromkeys("yx", summary.get("PixelSize_um")) | {"z": summary.get("z-step_um")}, 1e-6)
-    sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
-    names, colors = summary.get("ChNames") or (), summary.get("ChColors") or ()
-    channels = tuple(
-        ShownChannel(str(name), _argb(colors[number]) if number < len(colors) else None)
-        for number, name in enumerate(names)
-    )
+def describe_micro_manager(summary: Mapping[str, Any], frame: Mapping[str, Any]) -> ImageDescription:
+    """Return what the summary of Micro-Manager says, and the metadata of its first frame; nothing if malformed."""
+    try:
+        size = summary.get("PixelSize_um") or frame.get("PixelSizeUm")
+        sizes = _lengths(dict.fromkeys("yx", size) | {"z": summary.get("z-step_um")}, 1e-6)
+        sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
+        names, colors = summary.get("ChNames") or (), summary.get("ChColors") or ()
+        channels = tuple(
+            ShownChannel(str(name), _argb(colors[number]) if number < len(colors) else None)
+            for number, name in enumerate(names)
+        )
+    except _MALFORMED:
+        return ImageDescription()
     return ImageDescription(sizes=sizes, channels=channels)
+
+
+def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    summary, frame = metadata.get("Summary", {}), series.keyframe.tags.valueof("MicroManagerMetadata")
+    if series.kind == "ndtiff" and not summary.get("ChNames"):
+        summary = {**summary, "ChNames": _indexed_channels(series.keyframe.parent)}
+    return describe_micro_manager(summary, frame if isinstance(frame, Mapping) else {})
+
+
+def _indexed_channels(file: TiffFile) -> list[str]:
+    """Return the names of the channels in the index of an NDTiff, in the order in which tifffile counts them."""
+    from tifffile import read_ndtiff_index  # noqa: PLC0415 (an extra)
+
+    places = (place for place, *_ in read_ndtiff_index(os.path.join(file.filehandle.dirname, "NDTiff.index")))
+    return list(dict.fromkeys(name for place in places if isinstance(name := place.get("channel"), str)))
 
 
 def _zeiss_lsm(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:

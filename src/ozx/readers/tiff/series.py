@@ -67,12 +67,12 @@ def _divided(series: TiffPageSeries) -> Iterator[TiffPageSeries]:
     pages = list(series.pages)
     planes = len(axes) - sum(code in "YXS" for code in axes)
     if outer is None or outer >= planes or len(pages) != prod(shape[:planes]):
-        yield series if (axes, shape) == dimensions_of(series) else _made(series, pages, axes, shape)
+        yield series if (axes, shape) == dimensions_of(series) else made_series(series, pages, axes, shape)
         return
     numbers = np.arange(len(pages)).reshape(shape[:planes])
     for position in range(shape[outer]):
         own = [pages[number] for number in np.take(numbers, position, outer).reshape(-1)]
-        yield _made(series, own, axes[:outer] + axes[outer + 1 :], (*shape[:outer], *shape[outer + 1 :]))
+        yield made_series(series, own, axes[:outer] + axes[outer + 1 :], (*shape[:outer], *shape[outer + 1 :]))
 
 
 def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSeries | None:
@@ -82,10 +82,11 @@ def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSe
     if axes[outer:].strip("YXS") or prod(shape[:outer]) != prod(planes.values()):
         return None
     codes, lengths = "".join(planes) + axes[outer:], (*planes.values(), *shape[outer:])
-    return _made(series, list(series.pages), codes, lengths)
+    return made_series(series, list(series.pages), codes, lengths)
 
 
-def _made(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:
+def made_series(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:
+    """Return a series like another one, with other pages."""
     from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
 
     options: Any = {"squeeze": False} if hasattr(series, "get_axes") else {}
