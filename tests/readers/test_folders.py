@@ -374,8 +374,15 @@ def test_a_file_that_the_metadata_name_but_is_absent_is_named(tmp_path, joined):
     assert "1 other file of the folder is left out: Pos1/snap.tif" in result.notes
 
 
+def test_a_text_that_is_called_metadata_is_left_out(tmp_path, joined):
+    folder = write_planes(tmp_path / "f")
+    (folder / "metadata.txt").write_text("from Monday")
+    assert "1 other file of the folder is left out: metadata.txt" in joined(folder)[0].notes
+
+
 @pytest.mark.parametrize(
-    "text", ["[]", "{}", '{"FrameKey-0-0-0": {}}', '{"FrameKey-a": {"FileName": "a.tif"}}', "no JSON", "[" * 100_000]
+    "text",
+    ["{}", '{"FrameKey-0-0-0": {}}', '{"FrameKey-a": {"FileName": "a.tif"}}', '{"a": [}', '{"a":' + "[" * 100_000],
 )
 def test_other_metadata_are_refused(tmp_path, text):
     folder = write_planes(tmp_path / "f")

@@ -11,7 +11,7 @@ from ozx.errors import UsageError
 from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.quoting import quote
 from ozx.readers.images import Images, ReadingOptions
-from ozx.readers.micro_manager import METADATA, find_planes, position_folders
+from ozx.readers.micro_manager import find_planes, has_metadata, position_folders
 from ozx.readers.microscopes import MicroscopeReader
 from ozx.readers.plane_names import TIFF, Planes, guess_pattern, make_grid, match_names, names_below
 from ozx.readers.tiff.opening import count_files, open_tiff
@@ -53,7 +53,7 @@ def _find(path: str, options: ReadingOptions) -> Planes | str:
     inside = os.path.join(path, "Images", "Index.idx.xml")  # Harmony
     if len(indexes) == 1 or (not indexes and os.path.isfile(inside)):
         return indexes[0] if indexes else inside
-    if (METADATA in names and tiffs) or (not tiffs and position_folders(path)):
+    if (tiffs and has_metadata(path)) or (not tiffs and position_folders(path)):
         return find_planes(path, is_filled=options.on_error == "fill")
     if len(tiffs) < 2:
         check_is_image_file(path)  # says what it is

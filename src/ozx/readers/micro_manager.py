@@ -20,7 +20,7 @@ from ozx.images.description import ImageDescription
 from ozx.readers.plane_names import TIFF, Planes, key_of, make_grid, names_below
 from ozx.readers.tiff.kinds import describe_micro_manager
 
-METADATA = "metadata.txt"
+_METADATA = "metadata.txt"
 # The keys of an index, in the order of the versions that wrote them.
 _INDEXES = {
     "t": ("FrameIndex", "Frame", "TimeIndex", "time"),
@@ -39,16 +39,16 @@ class _Frame(NamedTuple):
 
 def find_planes(folder: str, *, is_filled: bool) -> Planes:
     """Return the planes of a folder with ``metadata.txt``, or with a folder of this kind for each position."""
-    parts = [""] if os.path.isfile(os.path.join(folder, METADATA)) else position_folders(folder)
+    parts = [""] if has_metadata(folder) else position_folders(folder)
     places: dict[str, dict[str, str]] = {}
     described = {}
     for part in parts:
-        document = _read(os.path.join(folder, part, METADATA))
+        document = _read(os.path.join(folder, part, _METADATA))
         frames: dict[str, list[_Frame]] = {}
-        for frame in _iter_frames(document, os.path.join(folder, part, METADATA)):
+        for frame in _iter_frames(document, os.path.join(folder, part, _METADATA)):
             frames.setdefault(part or frame.place.get("s", ""), []).append(frame)
         if not frames:
-            raise FormatError("expected entries of image files; found none", path=os.path.join(folder, part, METADATA))
+            raise FormatError("expected entries of image files; found none", path=os.path.join(folder, part, _METADATA))
         for position, those in frames.items():
             places |= {
                 f"{part}/{frame.file}" if part else frame.file: {**frame.place, "s": position} for frame in those
@@ -63,16 +63,25 @@ def find_planes(folder: str, *, is_filled: bool) -> Planes:
     return Planes(replace(grid, axes=axes), described)
 
 
+def has_metadata(folder: str) -> bool:
+    """Return whether a folder has a ``metadata.txt`` that begins like JSON, and is no other text of this name."""
+    path = os.path.join(folder, _METADATA)
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
 def position_folders(folder: str) -> list[str]:
     """Return the folders in a folder that have a ``metadata.txt``, Pos2 before Pos10."""
     with os.scandir(folder) as entries:
-        parts = [entry.name for entry in entries if os.path.isfile(os.path.join(entry.path, METADATA))]
+        parts = [entry.name for entry in entries if entry.is_dir() and has_metadata(entry.path)]
     return sorted(parts, key=key_of)
 
 
 def _read(path: str) -> Mapping[str, Any]:
     with open(path, "rb") as file:
-        text = file.read().decode("utf-8", "replace").strip()
+        text = file.read().decode("utf-8-sig", "replace").strip()
     try:
         try:
             document = json.loads(text)
@@ -85,9 +94,8 @@ def _read(path: str) -> Mapping[str, Any]:
             path=path,
             hint="If it is not of Micro-Manager, name the axes by a pattern, as in pattern='img_t{t}_c{c}.tif'.",
         ) from None
-    if not isinstance(document, dict):
-        raise FormatError("expected the JSON object of Micro-Manager", path=path)
-    return document
+    found: dict[str, Any] = document  # JSON that begins with { is an object
+    return found
 
 
 def _iter_frames(document: Mapping[str, Any], path: str) -> Iterator[_Frame]:
