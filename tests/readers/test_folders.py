@@ -261,6 +261,13 @@ def test_a_plane_that_does_not_fit_is_an_error_or_is_filled(tmp_path, joined, ha
     assert group["0"][:, :, -1, -1].tolist() == [[11, 12], [21, 0], [31, 32]]
 
 
+def test_positions_of_other_sizes_are_an_error(tmp_path):
+    for s in (1, 2):
+        write_plane(tmp_path / "f" / f"e_s{s}.tif", 1, (16, 20 + s))
+    with pytest.raises(ozx.FormatError, match="expected uint16 of 16×21, as in the other files; found uint16 of 16×22"):
+        ozx.import_image(tmp_path / "f")
+
+
 def test_a_missing_time_point_is_named_and_filled(tmp_path, joined):
     folder = write_planes(tmp_path / "f", times=(1, 2, 4), channels=(1,))
     with pytest.raises(ozx.FormatError, match="no file has t 003: it stands between t 002 and 004"):

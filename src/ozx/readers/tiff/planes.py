@@ -112,18 +112,20 @@ def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: 
     """Return the pages of a file, which must be one stack of the same dimensions as those of the `first` file."""
     with _opened(os.path.join(grid.folder, name), said) as file:
         if first is not None and _count_pages(first) == 1:
-            if len(file.pages) == 1:
-                return _Stack(first, [file.pages.first])
-            raise FormatError(f"expected one page, as in the other files; found {len(file.pages):,}")
-        found = list_series(file)
-        if len(found) != 1 or found[0].is_multifile:
-            found = [_of_pages(file)]
-        (series,) = found
+            page, model = file.pages.first, first.keyframe
+            if len(file.pages) != 1:
+                raise FormatError(f"expected one page, as in the other files; found {len(file.pages):,}")
+            if (page.shaped, page.dtype) != (model.shaped, model.dtype):
+                expected, actual = (f"{one.dtype} of {'×'.join(map(str, one.shape))}" for one in (model, page))
+                raise FormatError(f"expected {expected}, as in the other files; found {actual}")
+            return _Stack(first, [page])
+        listed = list_series(file)
+        series = listed[0] if len(listed) == 1 and not listed[0].is_multifile else _of_pages(file)
         if 0 in series.shape:
             raise FormatError("expected an image of at least one pixel; one side has length 0")
         if first is not None and dimensions_of(series) != dimensions_of(first):
-            expected, other = ("×".join(map(str, dimensions_of(one)[1])) for one in (first, series))
-            raise FormatError(f"expected an image of {expected}, as in the other files; found {other}")
+            expected, actual = ("×".join(map(str, dimensions_of(one)[1])) for one in (first, series))
+            raise FormatError(f"expected an image of {expected}, as in the other files; found {actual}")
         return _Stack(series, list(series))
 
 
