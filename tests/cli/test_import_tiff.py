@@ -237,3 +237,59 @@ def test_a_pixel_size_without_a_unit_gets_a_note(capsys, here):
     assert (code, err) == (0, "")
     _, out, _ = ozx(capsys, "info", "plain.ozx")
     assert "0.5 µm" in out
+
+
+@pytest.fixture
+def planes(here):
+    (here / "planes").mkdir()
+    for t in (1, 2, 3):
+        for c in (1, 2):
+            write(here / "planes" / f"img_t{t}_c{c}.tif", pixels((16, 20)))
+
+
+@pytest.mark.usefixtures("planes")
+def test_a_folder_of_planes_is_told_before_the_work(capsys, here):
+    code, out, err = ozx(capsys, "import", "planes/", "--no-sync")
+    assert err.startswith("6 files → t 3, c 2, y 16, x 20; --separate for one image each\nnote: ")
+    assert (code, out.partition("  ")[0]) == (0, "planes.ozx")
+    (here / "planes" / "img_t2_c2.tif").write_bytes(b"no image")
+    code, _, err = ozx(capsys, "import", "planes/", "out.ozx", "--no-sync")
+    assert (code, err.partition(";")[0]) == (1, "6 files → t 3, c 2, y 16, x 20")
+    assert not (here / "out.ozx").exists()
+
+
+@pytest.mark.usefixtures("planes")
+def test_a_pattern_chooses_planes(capsys, here):
+    code, out, err = ozx(capsys, "import", "planes", "--pattern", "img_t{t}_c1.tif", "--json", "--no-sync")
+    answer = json.loads(out)
+    jsonschema.validate(answer, schema_of("import"))
+    assert (code, answer["results"][0]["joined"], "→" in err) == (0, "3 files → t 3, y 16, x 20", False)
+    code, _, err = ozx(capsys, "import", "planes", "--pattern", "img_{q}.tif", "--force")
+    assert (code, "got '{q}' in 'img_{q}.tif'" in err) == (2, True)
+    code, _, err = ozx(capsys, "import", "planes", "--pattern", "img_t{t}_c1.tif", "--separate")
+    assert (code, "--separate and --pattern exclude each other" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("planes")
+def test_separate_makes_one_file_for_each_plane(capsys, here):
+    code, _, err = ozx(capsys, "import", "planes", "--separate", "--out-dir", "out", "-q", "--no-sync")
+    assert (code, err) == (0, "")
+    assert sorted(os.listdir(here / "out")) == [f"img_t{t}_c{c}.ozx" for t in (1, 2, 3) for c in (1, 2)]
+
+
+@pytest.mark.usefixtures("planes")
+def test_folders_are_sources_of_a_batch(capsys, here):
+    shutil.copytree(here / "planes", here / "other.v2")
+    code, _, err = ozx(capsys, "import", "planes", "other.v2", "--out-dir", "out", "--no-sync")
+    assert (code, err.count("6 files →")) == (0, 2)
+    assert sorted(os.listdir(here / "out")) == ["other.v2.ozx", "planes.ozx"]
+    assert "2 imported" in err
+
+
+@pytest.mark.usefixtures("planes")
+def test_a_folder_is_imported_from_within(capsys, here, monkeypatch):
+    monkeypatch.chdir(here / "planes")
+    assert ozx(capsys, "import", ".", "--no-sync")[0] == 0
+    assert (here / "planes.ozx").exists()
+    assert ozx(capsys, "import", ".", "out.ozx", "--no-sync")[0] == 0
+    assert "1 other file of the folder is left out: out.ozx" in ozx(capsys, "import", ".", "--force", "--no-sync")[2]

@@ -14,7 +14,7 @@ from ozx.operations import import_image
 FUNCTIONS = {"import": ozx.import_image}
 VERBS = ["pack", "unpack", "import", "repack", "extract", "export", "edit", "recover", "thumbnail"]
 #: Options about the run, about many files and about what is printed; a command passes them on by other ways.
-OF_THE_COMMAND = {"as_json", "quiet", "out_dir", "jobs", "dask", "log", "retry_failed", "yes"}
+OF_THE_COMMAND = {"as_json", "quiet", "out_dir", "jobs", "dask", "log", "retry_failed", "yes", "separate"}
 #: Options that the command line collects in another form than Python.
 COLLECTED = {"regions": "region", "channel_lists": "channels", "no_sync": "sync"}
 

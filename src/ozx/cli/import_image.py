@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -20,15 +22,17 @@ from ozx.cli.options import (
     part_options,
     result_options,
 )
-from ozx.cli.output import format_bytes
+from ozx.cli.output import format_bytes, say
 from ozx.cli.run_logging import log_options
-from ozx.errors import UsageError
+from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import hint_with_folder
 from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
 from ozx.operations.import_image import ImportManyResult, ImportResult, import_image, import_images
 from ozx.quoting import quote
+from ozx.readers.folders import describe_folder
+from ozx.readers.plane_names import TIFF, names_below
 
 _ENDINGS = (".ozx",)
 # An image, its output, and a word that was not meant as an argument; more arguments are several images.
@@ -40,6 +44,12 @@ _MIXED = 3
 @click.option(
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Write the files to this folder, not beside IMAGE."
 )
+@click.option(
+    "--pattern",
+    metavar="P",
+    help="Join the files of a folder by their names, as in img_t{t}_c{c}.tif; also {z}, {s} (positions), {well}, *.",
+)
+@click.option("--separate", is_flag=True, help="Make one file for each TIFF file of a folder.")
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
 @part_options
 @click.option("--times", metavar="N:N", help="Time points, as in 2:5 or 3, or in a unit, as in 10:60s.")
@@ -88,13 +98,14 @@ _MIXED = 3
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @log_options(resumes=True)
 @result_options
-def command(*, arguments: tuple[str, ...], **options: Any) -> int:
+def command(*, arguments: tuple[str, ...], separate: bool, **options: Any) -> int:
     """Turn TIFF, CZI, ND2, LIF and IMS files into .ozx files, with all levels.
 
     IMAGE is any TIFF file: an OME-TIFF (any of its files, or the .companion.ome file), an ImageJ stack, a whole slide.
-    With the extra formats, it may also be a CZI, ND2, LIF or IMS file, and others. cells.ome.tif becomes cells.ozx
-    beside it. The second of two arguments is OUT if it ends in .ozx. It is also OUT if it does not exist, unless it
-    ends in .zarr or has the same ending as IMAGE. Otherwise all arguments are images.
+    With the extra formats, it may also be a CZI, ND2, LIF or IMS file, and others. A folder of one plane per file, of
+    Micro-Manager or of a plate becomes one file. cells.ome.tif becomes cells.ozx beside it. The second of two arguments
+    is OUT if it ends in .ozx. It is also OUT if it does not exist, unless it ends in .zarr or has the same ending as
+    IMAGE. Otherwise all arguments are images.
 
     Several images in a file become a series, or a plate. Options override the file's metadata.
 
@@ -103,14 +114,48 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx import cells.ome.tif
       ozx import stack.tif stack.ozx --axes tyx --pixel-size 0.65um
       ozx import slide.svs --series 0 --reuse-levels
+      ozx import planes/ --pattern "img_t{t}_c{c}.tif"
       ozx import movie.czi --channels DAPI --times 2:5 --region x=100:200,y=10:60um
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
+    if separate:
+        _check_joins_nothing(options["pattern"])
+        arguments = tuple(file for argument in arguments for file in _files_of(argument))
     return run_resumable(_VERB, _import_many, arguments, _split_arguments, **parse_metadata(join_parts(options)))
 
 
+def _check_joins_nothing(pattern: str | None) -> None:
+    if pattern is not None:
+        raise UsageError("--separate and --pattern exclude each other", hint="Give only one of them.")
+
+
+def _files_of(argument: str) -> list[str]:
+    """Return the TIFF files of a folder, or of the folders in it; another argument as it is."""
+    if not os.path.isdir(argument):
+        return [argument]
+    names = [name for name in names_below(argument, 1) if name.lower().endswith(TIFF)]
+    names = [name for name in names if "/" not in name] or names
+    return [os.path.join(argument, name) for name in names] or [argument]
+
+
+def _import(source: str, out: str | None, **options: Any) -> ImportResult:
+    _say_joined([source], options)
+    return import_image(source, out, **options)
+
+
 def _import_many(sources: list[str], *, executor: Executor | None, **options: Any) -> ImportManyResult:
+    _say_joined(sources, options)
     return import_images(sources, file_executor=executor, **options)
+
+
+def _say_joined(sources: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Say before the work what the files of each folder become."""
+    given = click.get_current_context().params
+    for source in sources:
+        if os.path.isdir(source) and not (given["quiet"] or given["as_json"]):
+            with suppress(OzxError):  # the import reports it
+                if joined := describe_folder(source, pattern=options["pattern"], on_error=options["on_error"]):
+                    say(f"{joined}; --separate for one image each")
 
 
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
@@ -159,12 +204,12 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
 
 
 def _check_source(source: str, out: str) -> None:
-    """Raise an error if the source is a folder; the hint names `out` for the outputs unless it is an .ozx file."""
-    if os.path.isdir(source):
+    """Raise an error if the source is a folder, and the output no .ozx file, but perhaps a folder for outputs."""
+    if os.path.isdir(source) and not names_output(out, _ENDINGS):
         try:
             check_is_image_file(source)
         except UsageError as error:
-            if error.hint is not None and not names_output(out, _ENDINGS):
+            if error.hint is not None:
                 error.hint = hint_with_folder(error.hint, out)
             raise
 
@@ -190,4 +235,4 @@ def _lines(imported: ImportResult) -> list[str]:
     return [f"{imported.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb("imported", import_image, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)
+_VERB = Verb("imported", _import, _lines, ".ozx", _notes, _warnings, _code, has_executor=True)

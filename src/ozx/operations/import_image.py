@@ -18,7 +18,6 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Place, StrPath, check_is_list
-from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.json.reading import JsonResult
@@ -76,6 +75,8 @@ class ImportResult:
         each.
     part_of
         The source whose image this file is a part of, if that source is in the same batch; else None.
+    joined
+        Of a folder, what its files became, as in ``6 files → t 3, c 2, y 256, x 256``; else None.
     error
         For a failure ``{"code", "message", "rule", "hint"}``, else None.
     """
@@ -89,6 +90,7 @@ class ImportResult:
     notes: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
     part_of: str | None = None
+    joined: str | None = None
     error: dict[str, str | None] | None = None
 
     def __bool__(self) -> bool:
@@ -122,6 +124,7 @@ class _ImportOptions:
     axes: str | Sequence[str] | None = None
     keep_singletons: bool = False
     series: int | None = None
+    pattern: str | None = None
     region: RegionLike | None = None
     channels: ChannelsLike | None = None
     times: str | Bounds | None = None
@@ -171,6 +174,7 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     axes: str | Sequence[str] | None = None,
     keep_singletons: bool = False,
     series: int | None = None,
+    pattern: str | None = None,
     region: RegionLike | None = None,
     channels: ChannelsLike | None = None,
     times: str | Bounds | None = None,
@@ -200,18 +204,23 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     """Convert an image file, TIFF or one of a microscope, to an .ozx file with all levels, in one pass over the pixels.
 
     A file with one image becomes an image, a file with several images becomes a series (bioformats2raw layout), and the
-    fields of an OME-XML plate become a plate.
+    fields of an OME-XML plate become a plate. A folder of one plane per file becomes one image, a series or a plate.
 
     Parameters
     ----------
     source
         A TIFF file of any kind, a ``.companion.ome`` file, or with the extra ``formats`` a CZI, ND2, LIF or IMS file.
+        Or a folder: of TIFF files whose names differ only in numbers of axes, as ``img_t001_c1.tif``; of Micro-Manager;
+        or of a plate with an index file.
     out
         The file to write; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
     axes
         The dimensions longer than 1 in the order of the file, such as ``tczyx``, instead of those that the file names.
     keep_singletons, series
         Whether axes of length 1 stay; the number of the only image to import, counted from 0.
+    pattern
+        What varies in the names of the files of a folder: ``{t}``, ``{c}``, ``{z}``, ``{s}`` (positions) or
+        ``{well}``, as in ``img_t{t}_c{c}.tif``; ``*`` stands for any text. Other files are left out.
     region, channels
         The pixels and channels to read, instead of all; see `ozx.extract`. They keep their places.
     times
@@ -269,6 +278,7 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
         axes=axes,
         keep_singletons=keep_singletons,
         series=series,
+        pattern=pattern,
         region=region,
         channels=channels,
         times=times,
@@ -433,6 +443,7 @@ def _parse(asked: _ImportOptions) -> _Order:
             "fill" if asked.on_error == "fill" else "fail",
             asked.series,
             with_levels=asked.reuse_levels,
+            pattern=asked.pattern,
         ),
         HierarchyOptions(
             is_alone=asked.series is not None,
@@ -470,15 +481,17 @@ def _sharing(options: _Order) -> Iterator[_Order]:
 
 def _default_output(source: str, out_dir: str | None = None) -> str:
     """Return the default output path of a source: ``scans/cells.ome.tif`` becomes ``scans/cells.ozx``."""
+    if os.path.isdir(source):  # scans/ becomes scans.ozx, and . becomes ../scans.ozx
+        source = os.path.normpath(source)
+        source = os.path.abspath(source) if source.endswith(".") else source
     return os.path.join(os.path.dirname(source) if out_dir is None else out_dir, f"{stem_of(source)}.ozx")
 
 
 def _import_one(source: str, place: Place, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
-    check_is_image_file(source)
     output, target = Output(place, order.force, sync=order.sync), place.path
-    output.check_surroundings(Place(source))
+    output.check_surroundings()
     with open_images(source, order.reading) as found:
-        result = ImportResult(source, target, "imported", found.count)
+        result = ImportResult(source, target, "imported", found.count, joined=found.joined)
         first = claims.first(found)
         if first != source:
             path = _default_output(first, os.path.dirname(target))

@@ -8,6 +8,8 @@
     The reader of a file: one of another package (entry points ``ozx.readers``), that of TIFF, or that of microscopes.
 ``tiff/``
     TIFF files; the only modules that use tifffile for reading.
+``folders``, ``plane_names``, ``micro_manager``
+    Folders of many files: what joins them; the places of planes by the names of their files; ``metadata.txt``.
 ``microscopes``
     CZI, ND2, LIF, IMS and what else openreadout reads.
 ``masks``

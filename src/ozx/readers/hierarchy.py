@@ -45,13 +45,15 @@ class HierarchyOptions:
 
 
 def stem_of(path: str) -> str:
-    """Return the name of an image file without suffixes such as ``.ome.tif``.
+    """Return the name of an image file without suffixes such as ``.ome.tif``, or that of a folder.
 
     Examples
     --------
     >>> stem_of("scans/cells.ome.tif"), stem_of("slide.SVS"), stem_of("a.companion.ome")
     ('cells', 'slide', 'a')
     """
+    if os.path.isdir(path):
+        return os.path.basename(os.path.abspath(path))
     name = os.path.basename(path)
     for ending in _ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):

@@ -21,6 +21,7 @@ class ReadingOptions:
     on_error: Literal["fail", "fill"] = "fail"  # ``fill`` replaces damaged or missing parts by zeros
     series: int | None = None  # the number of the only image to read; None for all
     with_levels: bool = False  # whether smaller levels are read, too
+    pattern: str | None = None  # of the names of the files that a folder joins, as in ``img_t{t}_c{c}.tif``
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Images:
     ome_xml: str | None = None  # the OME-XML of the file, or of its companion
     others: Mapping[str, bytes] = field(default_factory=dict)  # further metadata to keep, by key
     notes: tuple[str, ...] = ()  # remarks, one sentence each
+    joined: str | None = None  # what the files of a folder become, as in ``6 files → t 3, c 2, y 256, x 256``
     # Losses that are known before any pixels are read, one sentence each, if `on_error` is ``fill``.
     damage: tuple[str, ...] = ()
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ozx.archive.other_formats import LONGEST_SIGNATURE
 from ozx.errors import UsageError
 from ozx.flow.sources.wrong_sources import check_is_image_file
+from ozx.quoting import quote
+from ozx.readers.folders import open_folder
 from ozx.readers.images import Images, Reader, ReadingOptions
 from ozx.readers.microscopes import MicroscopeReader
 from ozx.readers.tiff.opening import TiffReader
@@ -18,12 +21,22 @@ if TYPE_CHECKING:
 
 
 def open_images(path: str, options: ReadingOptions | None = None) -> Images:
-    """Open an image file with the reader that recognises it, and return its images; no pixels are read."""
+    """Open an image file with the reader that recognises it, or a folder, and return the images; no pixels are read."""
+    options = options or ReadingOptions()
+    if os.path.isdir(path):
+        return open_folder(path, options)
     check_is_image_file(path)
+    if options.pattern is not None:
+        folder = os.path.dirname(path) or "."
+        raise UsageError(
+            "a pattern joins the files of a folder; found a file",
+            path=path,
+            hint=f"Give the folder: ozx import {quote(folder)} --pattern {quote(options.pattern)}",
+        )
     with open(path, "rb") as file:
         head = file.read(LONGEST_SIGNATURE)
     reader: Reader = next((one for one in _readers() if one.sniff(head, path)), TiffReader())
-    return reader.open(path, options or ReadingOptions())
+    return reader.open(path, options)
 
 
 @functools.cache

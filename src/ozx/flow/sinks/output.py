@@ -59,19 +59,22 @@ class Output:
         """Return the output for a file that describes this one; it replaces an older one."""
         return replace(self, place=self.place.beside(ending), force=True)
 
-    def check_surroundings(self, source: Place) -> None:
+    def check_surroundings(self, source: Place | None = None) -> None:
         """Raise `UsageError` if a local output is inside a hierarchy, because it would become part of this one.
+
+        `source` may be the directory of one.
 
         RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
         """
         if self.place.is_remote:
             return
         folder = os.path.realpath(os.path.dirname(os.path.abspath(self.path)))
-        root = os.path.realpath(source.path)
-        if os.path.isdir(source.path) and (folder == root or folder.startswith(root.rstrip(os.sep) + os.sep)):
-            raise UsageError(
-                f"{self.path} lies inside its own source {source.path}", hint="Choose a path outside of the source."
-            )
+        if source is not None and os.path.isdir(source.path):
+            root = os.path.realpath(source.path)
+            if folder == root or folder.startswith(root.rstrip(os.sep) + os.sep):
+                raise UsageError(
+                    f"{self.path} lies inside its own source {source.path}", hint="Choose a path outside of the source."
+                )
         while True:
             for name in (METADATA, *LEGACY_METADATA):
                 if os.path.exists(os.path.join(folder, name)):

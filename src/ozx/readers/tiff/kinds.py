@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
 
 _Sizes = dict[str, PixelSize]
+# Values of another form than the program writes.
+_MALFORMED = (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
 def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | None:
@@ -27,30 +30,46 @@ def describe_kind(file: TiffFile, series: TiffPageSeries) -> ImageDescription | 
         if isinstance(metadata, Mapping | list) and metadata:
             try:
                 found = describe(metadata, series)
-            except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError):
-                continue  # values of another form than the program writes
+            except _MALFORMED:
+                continue
             if found.sizes or found.channels:
                 return found
     return None
 
 
-def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
-    summary = metadata.get("Summary", {})
-    plane: Mapping[str, Any] = {}
-    with suppress(AttributeError, RuntimeError, ValueError):  # of a file that is cut off, the page may be missing
-        found = series[0].aspage().tags.valueof(51123)  # type: ignore[union-attr]
-        plane = found if isinstance(found, Mapping) else {}
-    size = _number(summary.get("PixelSize_um")) or _number(plane.get("PixelSizeUm"))
-    sizes = _lengths(dict.fromkeys("yx", size) | {"z": abs(_number(summary.get("z-step_um")))}, 1e-6)
-    sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
-    names, colors = summary.get("ChNames") or (), summary.get("ChColors") or ()
-    channels = tuple(
-        ShownChannel(str(name), _argb(colors[number]) if number < len(colors) else None)
-        for number, name in enumerate(names)
-    )
-    stage = {axis: plane.get(f"{axis.upper()}PositionUm") for axis in "yx"}
+def describe_micro_manager(summary: Mapping[str, Any], frame: Mapping[str, Any]) -> ImageDescription:
+    """Return what the summary of Micro-Manager says, and the metadata of its first frame; nothing if malformed."""
+    try:
+        size = _number(summary.get("PixelSize_um")) or _number(frame.get("PixelSizeUm"))
+        sizes = _lengths(dict.fromkeys("yx", size) | {"z": abs(_number(summary.get("z-step_um")))}, 1e-6)
+        sizes |= _interval(_number(summary.get("Interval_ms")) / 1000)
+        names, colors = summary.get("ChNames") or (), summary.get("ChColors") or ()
+        channels = tuple(
+            ShownChannel(str(name), _argb(colors[number]) if number < len(colors) else None)
+            for number, name in enumerate(names)
+        )
+    except _MALFORMED:
+        return ImageDescription()
+    stage = {axis: frame.get(f"{axis.upper()}PositionUm") for axis in "yx"}
     origin = {axis: PixelSize(_number(place), "micrometer") for axis, place in stage.items() if place is not None}
     return ImageDescription(sizes=sizes, channels=channels, origin=origin)
+
+
+def _micro_manager(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:
+    summary, frame = metadata.get("Summary", {}), series.keyframe.tags.valueof("MicroManagerMetadata")
+    with suppress(AttributeError, RuntimeError, ValueError):  # of a file that is cut off, the page may be missing
+        frame = series[0].aspage().tags.valueof("MicroManagerMetadata") or frame  # type: ignore[union-attr]
+    if series.kind == "ndtiff" and not summary.get("ChNames"):
+        summary = {**summary, "ChNames": _indexed_channels(series.keyframe.parent)}
+    return describe_micro_manager(summary, frame if isinstance(frame, Mapping) else {})
+
+
+def _indexed_channels(file: TiffFile) -> list[str]:
+    """Return the names of the channels in the index of an NDTiff, in the order in which tifffile counts them."""
+    from tifffile import read_ndtiff_index  # noqa: PLC0415 (an extra)
+
+    places = (place for place, *_ in read_ndtiff_index(os.path.join(file.filehandle.dirname, "NDTiff.index")))
+    return list(dict.fromkeys(name for place in places if isinstance(name := place.get("channel"), str)))
 
 
 def _zeiss_lsm(metadata: Mapping[str, Any], series: TiffPageSeries) -> ImageDescription:

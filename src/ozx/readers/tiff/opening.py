@@ -8,7 +8,7 @@ import os
 import re
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -226,10 +226,10 @@ def check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> N
 
 
 # tifffile's messages about truncated files and bad offsets; tifffile then continues without the missing parts.
-_BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
+BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
 _BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|shaped series failed to reshape")
 # Messages that ozx replaces by better ones.
-_TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised")
+_TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised|axes_dict\.keys")
 
 
 class TiffReader:
@@ -244,7 +244,7 @@ class TiffReader:
     def open(self, path: str, options: ReadingOptions) -> Images:
         """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
         try:
-            with _listening() as said, _opened(path) as (file, document, text):
+            with listening() as said, _opened(path) as (file, document, text):
                 return _read_images(path, file, document, text, options, said)
         except OzxError as error:
             raise error.at(path) from None
@@ -256,25 +256,48 @@ class TiffReader:
             raise FormatError(problem, path=path) from error
 
 
-def count_files(path: str) -> int:
-    """Return the number of files that the OME-XML of a TIFF file names; much faster than opening it."""
-    with _listening(), _opened(path) as (_, document, _):
-        return 0 if document is None else len(document.files)
-
-
-@lru_cache(maxsize=4)
-def _open_again(path: str, options: ReadingOptions, state: tuple[int, int]) -> Images:
-    del state  # part of the cache's key: a changed file is opened again
+def open_tiff(path: str, options: ReadingOptions) -> Images:
+    """Open a TIFF file as `TiffReader` does."""
     return TiffReader().open(path, options)
 
 
+def count_files(path: str) -> int:
+    """Return the number of files that the OME-XML of a TIFF file names; much faster than opening it."""
+    with listening(), _opened(path) as (_, document, _):
+        return 0 if document is None else len(document.files)
+
+
+Opener = Callable[[str, ReadingOptions], Images]
+
+
+@lru_cache(maxsize=4)
+def _open_again(opener: Opener, path: str, options: ReadingOptions, state: tuple[int, int]) -> Images:
+    del state  # part of the cache's key: a changed file is opened again
+    return opener(path, options)
+
+
+def recipe_of(
+    opener: Opener, path: str, options: ReadingOptions, image: int, level: int, files: FileSet
+) -> tuple[Callable[..., PixelSource], tuple[Any, ...]]:
+    """Return how another process makes a source again: `opener` opens the file or folder at `path`."""
+    path = os.path.abspath(path)
+    return _source_again, (opener, path, look_at(path), options, mark_of(os.stat(path)), image, level, files)
+
+
 def _source_again(
-    path: str, seen: Seen, options: ReadingOptions, state: tuple[int, int], image: int, level: int, files: FileSet
+    opener: Opener,
+    path: str,
+    seen: Seen,
+    options: ReadingOptions,
+    state: tuple[int, int],
+    image: int,
+    level: int,
+    files: FileSet,
 ) -> PixelSource:
     """Recreate a pickled source; in each process, all sources of a file share the open file."""
-    check_same(path, seen)
+    check_same(path, seen, is_folder=os.path.isdir(path))
     files.check_unchanged()
-    found = _open_again(path, options, state).images[image]
+    found = _open_again(opener, path, options, state).images[image]
     return (found.source, *found.levels)[level]
 
 
@@ -291,10 +314,10 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         check_uuids(document)
         check_files(document.files, path)
         folder = os.path.dirname(path)
-        with _parsed(os.path.join(folder, document.files[0]), omexml=for_tifffile(text or "", folder)) as file:
+        with parsed(os.path.join(folder, document.files[0]), omexml=for_tifffile(text or "", folder)) as file:
             yield file, document, text
         return
-    with _parsed(path) as file:
+    with parsed(path) as file:
         _refuse_document_type(file)
         text = file.ome_metadata if file.is_ome else None
         if text is not None:
@@ -308,7 +331,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
             if document is None or text is None or _PARTS_OF_AXIS not in text:
                 yield file, document, text
                 return
-            with _parsed(path, omexml=for_tifffile(text)) as again:
+            with parsed(path, omexml=for_tifffile(text)) as again:
                 yield again, document, text
             return
     # OME-TIFF, "BinaryOnly": this file only names the file with the metadata.
@@ -339,7 +362,8 @@ def _parse_document(text: str) -> OmeXml | None:
 
 
 @contextlib.contextmanager
-def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
+def parsed(path: str, **options: Any) -> Iterator[TiffFile]:
+    """Yield a TIFF file as tifffile opens it."""
     check_is_image_file(path)
     with needed("tiff", "reading a TIFF file"):
         from tifffile import TiffFile  # noqa: PLC0415 (an extra)
@@ -418,7 +442,7 @@ def _list_series(
         raise FormatError("expected images of at least one pixel; one image has a side of length 0") from None
     except Exception as error:  # noqa: BLE001 (as when it is opened)
         raise FormatError(f"the file cannot be divided into images: {words_of(error)}") from None
-    broken = [message for message in said if _BROKEN.search(message)]
+    broken = [message for message in said if BROKEN.search(message)]
     if not broken and file.imagej_metadata and all(one.kind != "imagej" for one in series):
         broken = ["ImageJ's description has more planes than the file"]
     if not broken and _is_silent() and _leads_on(file):
@@ -472,8 +496,7 @@ def _read_image(
     for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
             check_decodable(one.keyframe)
-            again = os.path.abspath(path), look_at(path), options, mark_of(os.stat(path)), number, level, files
-            source = TiffSource(one, files, options, (_source_again, again))
+            source = TiffSource(one, files, options, recipe_of(open_tiff, path, options, number, level, files))
         except OzxError as error:
             if level == 0:
                 raise
@@ -481,13 +504,16 @@ def _read_image(
             break
         sources.append(source)
         damage += source.damage
-    full = sources[0]
-    lengths = dict(zip(full.axes, full.shape, strict=True))
-    guesses = [
+    return SourceImage(sources[0], sources[1:], description, guesses_of(sources[0]))
+
+
+def guesses_of(source: TiffSource) -> list[str]:
+    """Return a note for each unnamed dimension of a source."""
+    lengths = dict(zip(source.axes, source.shape, strict=True))
+    return [
         f"an unnamed dimension of length {lengths[axis]:,} became the axis {axis}; axes=… sets another"
-        for axis in full.guessed
+        for axis in source.guessed
     ]
-    return SourceImage(full, sources[1:], description, guesses)
 
 
 def _fitted(
@@ -525,7 +551,7 @@ def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
 
 
 @contextlib.contextmanager
-def _listening() -> Iterator[list[str]]:
+def listening() -> Iterator[list[str]]:
     """Yield a list to which tifffile's log messages in this thread are appended, instead of being printed."""
     said: list[str] = []
     thread = threading.get_ident()

@@ -80,13 +80,13 @@ def _divided(series: TiffPageSeries, file: TiffFile) -> Iterator[TiffPageSeries]
     # The channels of an LSM lie within its pages.
     planes = next((at for at in range(len(axes), -1, -1) if prod(shape[:at]) == len(pages)), 0)
     if outer is None or outer >= planes:
-        yield series if (axes, shape) == dimensions_of(series) else _made(series, pages, axes, shape)
+        yield series if (axes, shape) == dimensions_of(series) else made_series(series, pages, axes, shape)
         return
     numbers = np.arange(len(pages)).reshape(shape[:planes])
     for position in range(shape[outer]):
         own = [pages[number] for number in np.take(numbers, position, outer).reshape(-1)]
         letters, lengths = axes[:outer] + axes[outer + 1 :], (*shape[:outer], *shape[outer + 1 :])
-        yield from _divided(_made(series, own, letters, lengths), file)
+        yield from _divided(made_series(series, own, letters, lengths), file)
 
 
 def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSeries | None:
@@ -96,7 +96,7 @@ def with_planes(series: TiffPageSeries, planes: Mapping[str, int]) -> TiffPageSe
     if axes[outer:].strip("YXS") or prod(shape[:outer]) != prod(planes.values()):
         return None
     codes, lengths = "".join(planes) + axes[outer:], (*planes.values(), *shape[outer:])
-    return _made(series, list(series.pages), codes, lengths)
+    return made_series(series, list(series.pages), codes, lengths)
 
 
 def with_all_pages(series: TiffPageSeries, file: TiffFile) -> TiffPageSeries:
@@ -110,10 +110,11 @@ def with_all_pages(series: TiffPageSeries, file: TiffFile) -> TiffPageSeries:
     if series.is_multifile or len(file.pages) != len(pages) or not 0 < len(unused) == pages.count(None):
         return series
     rest = (file.pages[number].aspage() for number in unused)
-    return _made(series, [page or next(rest) for page in pages], *dimensions_of(series))
+    return made_series(series, [page or next(rest) for page in pages], *dimensions_of(series))
 
 
-def _made(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:
+def made_series(series: TiffPageSeries, pages: list[Any], axes: str, shape: tuple[int, ...]) -> TiffPageSeries:
+    """Return a series like another one, with other pages."""
     from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
 
     options: Any = {"squeeze": False} if hasattr(series, "get_axes") else {}

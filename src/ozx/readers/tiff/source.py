@@ -121,7 +121,8 @@ class TiffSource:
         self._pages = PageMap(series, options.axes)
         for path in self._pages.paths:
             files[path]  # from now on, it must not change
-        self._damage: dict[Hashable, str] = {}
+        #: Descriptions of all missing or unreadable parts found so far, by part.
+        self.damaged: dict[Hashable, str] = {}
         # A page that does not fit counts as missing, and is read as zeros.
         self._missing = self._pages.count_missing()
         for number, error in self._pages.remove_misfits(files):
@@ -144,11 +145,11 @@ class TiffSource:
     @property
     def damage(self) -> list[str]:
         """Descriptions of all missing or unreadable parts found so far, if `on_error` is ``fill``."""
-        return list(self._damage.values())
+        return list(self.damaged.values())
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the missing or unreadable parts of a block, if `on_error` is ``fill``."""
-        if not self._damage:
+        if not self.damaged:
             return ()
         spans = self._spans(region)
         keys: list[Hashable] = []
@@ -159,7 +160,7 @@ class TiffSource:
             elif page is not None:
                 reader = self._reader(page)
                 keys += [(id(page), segment) for segment, _ in reader.iter_inside(self._wanted(corner, spans))]
-        return tuple(self._damage[key] for key in keys if key in self._damage)
+        return tuple(self.damaged[key] for key in keys if key in self.damaged)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._recipe
@@ -325,7 +326,7 @@ class TiffSource:
     def _damaged(self, what: Hashable, error: FormatError) -> None:
         if not self._fills:
             raise error
-        self._damage.setdefault(what, f"{error}; filled with zeros")
+        self.damaged.setdefault(what, f"{error}; filled with zeros")
 
 
 def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:

@@ -1,0 +1,252 @@
+"""Images whose planes come in many TIFF files: the pages of all files make one series for each image."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from ozx.codecs.zarr_errors import words_of
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.images.description import ImageDescription
+from ozx.readers.files import FileSet
+from ozx.readers.images import Images, ReadingOptions, SourceImage
+from ozx.readers.plane_names import Cell, Key, PlaneGrid, Planes
+from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, open_tiff, parsed, recipe_of
+from ozx.readers.tiff.pages import AXES, name_dimensions
+from ozx.readers.tiff.segments import check_decodable
+from ozx.readers.tiff.series import dimensions_of, list_series, made_series
+from ozx.readers.tiff.source import TiffSource
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPageSeries
+
+    from ozx.readers.tiff.layouts import Page
+
+_MOST_NAMED = 3
+
+
+class _Stack(NamedTuple):
+    """The pages of one file."""
+
+    series: TiffPageSeries  # with the same dimensions
+    pages: Sequence[Page | None]
+
+
+def describe_planes(grid: PlaneGrid, options: ReadingOptions) -> str:
+    """Return what the files become, as in ``6 files → t 3, c 2, y 256, x 256``; only one file is opened."""
+    stack = _read_stack(grid, next(iter(grid.files.values())), None, ())
+    return _sentence(grid, _join(grid, [stack], stack.series, options))
+
+
+def open_planes(planes: Planes, options: ReadingOptions, opener: Callable[[str, ReadingOptions], Images]) -> Images:
+    """Return the images of many TIFF files; no pixels are read.
+
+    `opener` opens the folder again in another process.
+    """
+    grid, positions = planes.grid, planes.grid.images()
+    last = len(positions) - 1
+    if options.series is not None and not 0 <= options.series <= last:
+        raise UsageError(f"series: expected the number of an image, from 0 to {last}; got {options.series}")
+    files, damage, images = FileSet(), list[str](), dict[int, SourceImage]()
+    first: TiffPageSeries | None = None
+    channels: list[ShownChannel] = []
+    for number, position in enumerate(positions):
+        if options.series not in (None, number):
+            continue
+        stacks = _read_stacks(grid, position, first, options, damage)
+        first = first or next((stack.series for stack in stacks if stack is not None), None)
+        if first is None or not any(stacks):
+            raise FormatError("none of the files of an image can be read", path=grid.folder)
+        series = _join(grid, stacks, first, options)
+        check_decodable(series.keyframe)
+        recipe = recipe_of(opener, grid.folder, options, number, 0, files)
+        source = TiffSource(series, files, replace(options, axes=None, keep_singletons=True), recipe)
+        damage += [sentence for part, sentence in source.damaged.items() if part != "planes"]
+        channels = channels or _channels(grid, position)
+        given = planes.described.get(position[1], ImageDescription())
+        images[number] = SourceImage(source, (), _describe(grid, position, source, channels, given), guesses_of(source))
+    return Images(
+        grid.folder,
+        images,
+        len(positions),
+        files,
+        plate=grid.plate(),
+        notes=_notes(grid),
+        joined=_sentence(grid, series),
+        damage=tuple(damage),
+    )
+
+
+def _read_stacks(
+    grid: PlaneGrid,
+    position: tuple[Key, Key],
+    first: TiffPageSeries | None,
+    options: ReadingOptions,
+    damage: list[str],
+) -> list[_Stack | None]:
+    """Return the pages of the files of an image; None for those that are missing or damaged."""
+    stacks: list[_Stack | None] = []
+    with listening() as said:
+        for name, file in grid.iter_planes(position):
+            stack = None
+            if file is None:
+                damage.append(f"{name} is missing; filled with zeros")
+            else:
+                try:
+                    stack = _read_stack(grid, file, first, said)
+                    first = first or stack.series
+                except FormatError as error:
+                    if options.on_error == "fail":
+                        raise
+                    damage.append(f"{error}; filled with zeros")
+            stacks.append(stack)
+    return stacks
+
+
+def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: Sequence[str]) -> _Stack:
+    """Return the pages of a file, which must be one stack of the same dimensions as those of the `first` file."""
+    with _opened(os.path.join(grid.folder, name), said) as file:
+        if first is not None and _count_pages(first) == 1:
+            page, model = file.pages.first, first.keyframe
+            if len(file.pages) != 1:
+                raise FormatError(f"expected one page, as in the other files; found {len(file.pages):,}")
+            if (page.shaped, page.dtype) != (model.shaped, model.dtype):
+                expected, actual = (f"{one.dtype} of {'×'.join(map(str, one.shape))}" for one in (model, page))
+                raise FormatError(f"expected {expected}, as in the other files; found {actual}")
+            return _Stack(first, [page])
+        listed = list_series(file)
+        series = listed[0] if len(listed) == 1 and not listed[0].is_multifile else _of_pages(file)
+        if 0 in series.shape:
+            raise FormatError("expected an image of at least one pixel; one side has length 0")
+        if first is not None and dimensions_of(series) != dimensions_of(first):
+            expected, actual = ("×".join(map(str, dimensions_of(one)[1])) for one in (first, series))
+            raise FormatError(f"expected an image of {expected}, as in the other files; found {actual}")
+        return _Stack(series, list(series))
+
+
+@contextmanager
+def _opened(path: str, said: Sequence[str]) -> Iterator[TiffFile]:
+    before = len(said)
+    try:
+        with parsed(path) as file:
+            yield file
+            _check_whole(said[before:])
+    except OzxError as error:
+        raise error.at(path) from None
+    except FileNotFoundError:  # named by metadata
+        raise FormatError("the file is missing", path=path, hint="Copy it into the folder.") from None
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 (contradictory tags)
+        raise FormatError(f"the tags of the file cannot be understood: {words_of(error)}", path=path) from None
+
+
+def _check_whole(said: Sequence[str]) -> None:
+    for message in said:
+        if BROKEN.search(message):
+            hint = "Copy or download it again; on_error='fill' fills it with zeros."
+            raise FormatError(f"the file is cut off or damaged: {message}", hint=hint)
+
+
+def _of_pages(file: TiffFile) -> TiffPageSeries:
+    """Return all pages of a file as a series, whatever its metadata say of other files."""
+    first, pages = file.pages.first, list(file.pages)
+    axes = ("I" if len(pages) > 1 else "") + first.axes
+    return made_series(file.series[0], pages, axes, (len(pages), *first.shape)[-len(axes) :])
+
+
+def _count_pages(series: TiffPageSeries) -> int:
+    return prod(dimensions_of(series)[1]) // series.keyframe.size
+
+
+def _join(
+    grid: PlaneGrid, stacks: Sequence[_Stack | None], first: TiffPageSeries, options: ReadingOptions
+) -> TiffPageSeries:
+    """Return the series of all pages: those of each file lie within its place along t, c and z."""
+    inner = [
+        (code, length)
+        for code, length in zip(*dimensions_of(first), strict=True)
+        if length > 1 or code in "YX" or options.keep_singletons
+    ]
+    codes = "".join(code for code, _ in inner)
+    if options.axes is not None:
+        if len(options.axes) != len(codes):
+            raise UsageError(
+                f"axes: expected the {len(codes)} axes of each file, {'×'.join(str(length) for _, length in inner)}; "
+                f"got {''.join(options.axes)}"
+            )
+        codes = "".join(options.axes).upper()
+    absent = [None] * _count_pages(first)
+    pages = [page for stack in stacks for page in (absent if stack is None else stack.pages)]
+    lengths = grid.lengths()
+    shape = (*lengths.values(), *(length for _, length in inner))
+    series = made_series(first, pages, "".join(lengths).upper() + codes, shape)
+    series.is_multifile = True
+    return series
+
+
+def _describe(
+    grid: PlaneGrid,
+    position: tuple[Key, Key],
+    source: TiffSource,
+    channels: Sequence[ShownChannel],
+    given: ImageDescription,
+) -> ImageDescription:
+    """Return what the first file of an image says, and what is `given` besides."""
+    plain = _description_of(grid, next(file for _, file in grid.iter_planes(position) if file is not None))
+    name = " ".join(filter(None, (grid.texts["well"][position[0]], grid.texts["s"][position[1]])))
+    lengths = dict(zip(source.axes, source.shape, strict=True))
+    known = given.channels or tuple(channels)
+    return replace(
+        plain,
+        name=given.name or (None if name.isdecimal() else name or None),
+        sizes={**plain.sizes, **given.sizes},
+        channels=known if len(known) == lengths.get("c", 1) else (),
+        origin=given.origin or plain.origin,
+        notes=(*plain.notes, *given.notes),
+    )
+
+
+def _channels(grid: PlaneGrid, position: tuple[Key, Key]) -> list[ShownChannel]:
+    """Return the channels of all files that differ in c only, from their names and metadata."""
+    cells = [
+        grid.files.get(Cell(*position, next(iter(grid.texts["t"])), c, next(iter(grid.texts["z"]))))
+        for c in grid.texts["c"]
+    ]
+    channels: list[ShownChannel] = []
+    for label, file in zip(grid.channel_names(), cells, strict=True):
+        found = () if file is None else _description_of(grid, file).channels
+        found = found or (ShownChannel(),)
+        channels += [replace(found[0], label=label)] if label and len(found) == 1 else found
+    return channels
+
+
+def _description_of(grid: PlaneGrid, file: str) -> ImageDescription:
+    """Return the metadata of a file."""
+    with suppress(OzxError), open_tiff(os.path.join(grid.folder, file), ReadingOptions(on_error="fill")) as found:
+        return found.images[0].description
+    return ImageDescription()
+
+
+def _sentence(grid: PlaneGrid, series: TiffPageSeries) -> str:
+    lengths: dict[str, int] = {}
+    for part in name_dimensions(*dimensions_of(series)):
+        lengths[part.axis] = lengths.get(part.axis, 1) * part.length
+    shape, count = ", ".join(f"{axis} {lengths[axis]}" for axis in AXES if axis in lengths), len(grid.images())
+    wells = len(grid.texts["well"]) if grid.plate() is not None else 0
+    plate = f"a plate of {wells:,} {'well' if wells == 1 else 'wells'}, " if wells else ""
+    several = f"{count:,} images of " if count > 1 else ""
+    return f"{len(grid.files):,} files → {plate}{several}{shape}"
+
+
+def _notes(grid: PlaneGrid) -> tuple[str, ...]:
+    if not (count := len(grid.others)):
+        return ()
+    more = f" and {count - _MOST_NAMED:,} more" if count > _MOST_NAMED else ""
+    which = "1 other file of the folder is" if count == 1 else f"{count:,} other files of the folder are"
+    return (f"{which} left out: {', '.join(grid.others[:_MOST_NAMED])}{more}",)
