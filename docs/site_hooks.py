@@ -22,6 +22,7 @@ _GROUPS = {
     "zarr": "Metadata and chunks of Zarr",
     "conventions": "Zarr conventions",
     "ome": "OME-Zarr",
+    "ozx": "Remarks of ozx",
 }
 
 

@@ -9,7 +9,9 @@ from hierarchies import tree
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.json.changes import JsonStyles
 from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
+from ozx.hierarchy.recovered import with_losses
 from ozx.operations.pack import pack
 
 PROMISE = make_comment("0.5", json_first=True)
@@ -64,6 +66,15 @@ def zip_values(path, values: dict[str, bytes], comment: bytes = b"", *, deflated
         for key, value in values.items():
             archive.writestr(key, value)
     return path
+
+
+def unmarked(values: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the values of a recovered file as they were before `recover` wrote into the root what is missing."""
+    root = json.loads(values["zarr.json"]) if b'"recovered"' in values.get("zarr.json", b"") else {}
+    if not root:
+        return values
+    stored = JsonStyles().dump_like(with_losses(root, []), root, values["zarr.json"])
+    return {**values, "zarr.json": stored}
 
 
 def values_of(archive) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 import ozx
+from ozx.archive.reader import ArchiveReader
 
 SCHEMA = schema_of("extract")
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -22,13 +23,26 @@ def test_the_answer_and_the_story(cells, tmp_path, capsys):
     code, answer, story = call(capsys, cells, out, "--region", "y=0:100,x=0:128", "--whole-chunks")
     size = out.stat().st_size
     assert code == 0
-    assert answer == f"{out}  22 entries, {size / 1024:.1f} KiB, 2 images, the first: 2 of 3 levels, y=0:128, x=0:128\n"
+    assert (
+        answer
+        == f"{out}  22 entries, {size / 1024:.1f} KiB, 2 images, the first: levels 0, 1 without 2, y=0:128, x=0:128\n"
+    )
     assert story == (
         "note: the root: y=0:100 became 0:128, because only whole chunks are copied\n"
         "note: the root: left out level 2, because the chunks are too large for the region; "
         "an image of this size is shown without them\n"
     )
     check_part(IMAGE, out)
+
+
+@pytest.mark.parametrize("crop", [["--channels", "1"], ["--region", "y=100:256"]])
+def test_a_damaged_chunk_is_named_by_its_pixels(crop, cells, tmp_path, capsys):
+    reader, data = ArchiveReader(str(cells)), bytearray(cells.read_bytes())
+    data[reader.data_offset(reader.find("0/c/1/3/0"))] ^= 1
+    cells.write_bytes(data)
+    code, _, told = call(capsys, cells, tmp_path / "out.ozx", *crop)
+    assert code == 1
+    assert f"{cells}: level 0 is damaged within c=1:2, y=192:256, x=0:64: entry '0/c/1/3/0'" in told
 
 
 def test_a_crop_has_no_notes(cells, tmp_path, capsys):
@@ -38,7 +52,7 @@ def test_a_crop_has_no_notes(cells, tmp_path, capsys):
     )
     size = f"{out.stat().st_size / 1024:.1f} KiB"
     assert (code, story) == (0, "")
-    assert answer == f"{out}  9 entries, {size}, 2 images, the first: 1 of 3 levels, c=0:1, y=0:100, x=31:62\n"
+    assert answer == f"{out}  9 entries, {size}, 2 images, the first: level 0 without 1, 2, c=0:1, y=0:100, x=31:62\n"
     code, _, story = call(capsys, cells, tmp_path / "b.ozx", "--region", "x=900:1000")
     assert (code, "expected a region within x=0:256" in story) == (2, True)
     assert not (tmp_path / "b.ozx").exists()
@@ -50,7 +64,7 @@ def test_options_reach_the_library(cells, tmp_path, capsys):
     code, answer, _ = call(capsys, plate, out, "--path", "A/1/0", "--no-sync")
     assert (code, answer.endswith(" KiB, 2 levels\n")) == (0, True)
     code, answer, _ = call(capsys, plate, out, "--path", "A/1", "--levels=-1", "--force")
-    assert (code, answer.endswith("2 images, the first: 1 of 2 levels\n")) == (0, True)
+    assert (code, answer.endswith("2 images, the first: level 1 without 0\n")) == (0, True)
     code, answer, story = call(capsys, cells, out, "--max-size", "30kB", "--force")
     assert (code, "left out the finest 2 levels" in story) == (0, True)
     assert out.stat().st_size <= 30_000

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hierarchies import tree
+from packed import unmarked
 from stores import contents
 
 import ozx
@@ -29,7 +30,7 @@ def by_open(path: Path, expected: Values) -> str:
 def by_store(path: Path, expected: Values) -> str:
     store = ozx.OzxStore(path)
     try:
-        return compared(contents(store), expected)
+        return compared(unmarked(contents(store)), expected)
     finally:
         store.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cases.archive_builder import ArchiveBuilder, array, group
-from packed import values_of
+from packed import unmarked, values_of
 
 from ozx.archive.reader import ArchiveReader
 from ozx.operations.recover import recover
@@ -29,7 +29,7 @@ def attempt(tmp_path):
         broken, out = tmp_path / "broken.ozx", tmp_path / "out.ozx"
         broken.write_bytes(data)
         result = recover(broken, out, force=True, sync=False)
-        return result, values_of(out)
+        return result, unmarked(values_of(out))
 
     return attempt
 

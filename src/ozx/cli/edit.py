@@ -34,6 +34,7 @@ _MOST_NODES = 3
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--contrast", metavar="C=MIN:MAX,...", help="Values shown as black and in full colour, by channel.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
+@click.option("--forget-recovered", is_flag=True, help="Remove the remark of ozx recover on missing pixels.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @click.option("--yes", is_flag=True, help="For a URL: do not ask before the file is replaced.")
 @click.option("--drop-attributes", is_flag=True, help="For a URL: drop tags and access rights that ozx cannot keep.")

@@ -77,8 +77,10 @@ def _summary(result: ExtractResult) -> str:
 
 
 def _describe(image: ExtractedImage) -> str:
-    count = len(image.levels)
-    of = f" of {count + len(image.left_out)}" if image.left_out else ""
+    levels = f"{len(image.levels)} level{'s' if len(image.levels) != 1 else ''}"
+    if image.left_out:
+        levels = f"level{'s' if len(image.levels) != 1 else ''} {', '.join(map(one_line, image.levels))}"
+        levels += f" without {', '.join(map(one_line, image.left_out))}"
     region = "".join(f", {one_line(axis)}={start}:{stop}" for axis, (start, stop) in image.region.items())
     channels = f", channels {','.join(map(str, image.channels))}" if image.channels else ""
-    return f"{count}{of} level{'s' if count + len(image.left_out) != 1 else ''}{region}{channels}"
+    return f"{levels}{region}{channels}"

@@ -164,7 +164,17 @@ def _head(inspection: Inspection) -> list[str]:
             "size", f"{format_bytes(inspection.bytes)} ({inspection.bytes:,} bytes) in {inspection.entries:,} {what}"
         ),
         *(_row("decoded", decoded) if inspection.decoded_bytes else ()),
+        *_recovered(inspection.recovered),
     ]
+
+
+def _recovered(losses: Sequence[str]) -> list[str]:
+    """Return what a recovered file lacks, each loss on a line of its own."""
+    indent, lines = " " * _LABEL, list[str]()
+    for loss in losses[:_MOST_NOTES]:
+        first = indent if lines else f"{'recovered':<{_LABEL}}"
+        lines += textwrap.wrap(one_line(loss), _WIDTH, initial_indent=first, subsequent_indent=f"{indent}  ")
+    return lines + [indent + line.strip() for line in _more(len(losses) - _MOST_NOTES)]
 
 
 def _container(container: Container) -> str:

@@ -13,6 +13,7 @@ from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
 from ozx.flow.repair.salvage import ArrayLoss, LostChunk
+from ozx.hierarchy.recovered import describe_pixels, pixels_by_axis
 from ozx.operations.recover import RecoverResult, recover
 
 _MOST_LINES = 20
@@ -35,7 +36,8 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     correct checksum. Values with a doubtful key are left out and listed. BROKEN is not changed. Several files need
     --out-dir instead of OUT.
 
-    The exit code is 3 if something is, or may be, lost.
+    The exit code is 3 if something is, or may be, lost. OUT then says which pixels are missing: ozx info, view and
+    validate show it, until ozx edit --forget-recovered removes it.
 
     \b
     Examples:
@@ -64,6 +66,9 @@ def _describe(result: RecoverResult) -> Iterator[str]:
         else "more may be lost"
     )
     yield f"{result.path}  {result.entries:,} entries, {format_bytes(result.bytes)}; {verdict}"
+    yield from map(_describe_array, result.arrays[:_MOST_LINES])
+    if len(result.arrays) > _MOST_LINES:
+        yield f"and {len(result.arrays) - _MOST_LINES:,} more arrays (--json lists them)"
     if result.lost_count:
         yield f"lost: {result.lost_count:,} entr{'ies' if result.lost_count != 1 else 'y'}"
         for entry in result.lost[:_MOST_LINES]:
@@ -75,24 +80,16 @@ def _describe(result: RecoverResult) -> Iterator[str]:
         yield from map(_describe_chunk, result.lost_chunks[:_MOST_LINES])
         if result.lost_chunks_count > _MOST_LINES:
             yield f"  and {result.lost_chunks_count - _MOST_LINES:,} more (--json lists {len(result.lost_chunks):,})"
-    yield from map(_describe_array, result.arrays[:_MOST_LINES])
-    if len(result.arrays) > _MOST_LINES:
-        yield f"and {len(result.arrays) - _MOST_LINES:,} more arrays (--json lists them)"
 
 
 def _describe_chunk(chunk: LostChunk) -> str:
-    where = ", ".join(f"{start}:{stop}" for start, stop in chunk.region)
-    verdict = "kept, " if chunk.is_kept else ""
-    return f"  {one_line(chunk.key)}, chunk {chunk.chunk}, [{where}]: {verdict}{chunk.reason}"
+    where = describe_pixels(pixels_by_axis(chunk.axes, chunk.region))
+    return f"  {one_line(chunk.key)}, {one_line(where)}: {'kept, ' if chunk.is_kept else ''}{chunk.reason}"
 
 
 def _describe_array(loss: ArrayLoss) -> str:
-    name = f"array {one_line(loss.path)}" if loss.path else "the array at the root"
-    if loss.is_lost:
-        return f"{name}: the array is lost with its metadata; {loss.found:,} chunks left out"
-    where = "" if not loss.region else f", within [{', '.join(f'{start}:{stop}' for start, stop in loss.region)}]"
-    inner = f"; {loss.inner_missing:,} inner chunks missing in the found shards" if loss.inner_missing else ""
-    return f"{name}: {loss.found:,} of {loss.chunks:,} chunks; {loss.missing:,} missing{inner}{where}"
+    lost = f", with its metadata; {loss.found:,} chunks are left out" if loss.is_lost else ""
+    return f"{one_line(loss.sentence)}{lost}"
 
 
 _VERB = Verb("recovered", recover, _lines, ".ozx", code=_code, needs_output=True, writes_urls=False)

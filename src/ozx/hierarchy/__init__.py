@@ -14,8 +14,8 @@
     The keys of an array's chunks, for both versions.
 ``nodes``, ``images``, ``references``
     The nodes of a hierarchy and notes about them, its images, and the paths by which a node refers to another node.
-``thumbnail``
-    The root's attributes that name the picture in a file.
+``thumbnail``, ``recovered``
+    The root's attributes that name the picture in a file, and those that say what a recovered file lacks.
 ``upgrade``, ``downgrade``
     OME-Zarr 0.4 documents as 0.5, and 0.5 documents as 0.4.
 ``relayout/``, ``subset/``, ``edit/``

@@ -27,6 +27,8 @@ class ChunkGrid:
     chunks: tuple[int, ...]
     # Encoding of grid coordinates as keys.
     keys: ChunkKeys = _USUAL_KEYS
+    # Shape of the chunks inside of a shard; None without shards.
+    inner: tuple[int, ...] | None = None
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -37,6 +39,21 @@ class ChunkGrid:
     def total(self) -> int:
         """Total number of chunks; 1 for a 0-dimensional array."""
         return math.prod(self.counts)
+
+    @property
+    def total_chunks(self) -> int:
+        """Total number of chunks; of a sharded array, of those inside of its shards."""
+        return self.chunks_in(tuple((0, length) for length in self.shape))
+
+    def region(self, place: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """Return start and stop in pixels of the stored value at grid position `place`, by dimension."""
+        spans = zip(place, self.chunks, self.shape, strict=True)
+        return tuple((number * chunk, min((number + 1) * chunk, length)) for number, chunk, length in spans)
+
+    def chunks_in(self, region: tuple[tuple[int, int], ...]) -> int:
+        """Return the number of chunks that a box of whole chunks has; those inside of shards, if there are any."""
+        lengths = self.chunks if self.inner is None else self.inner
+        return math.prod(-(-(stop - start) // chunk) for (start, stop), chunk in zip(region, lengths, strict=True))
 
     def coordinates(self, key: str) -> tuple[int, ...] | None:
         """Return the coordinates of the chunk with this key (relative to the array); None if there is no such chunk."""
@@ -55,11 +72,13 @@ class ChunkTally:
     def __init__(self, grid: ChunkGrid) -> None:
         self.grid = grid
         self.found = 0
+        self.found_chunks = 0  # as `found`, but of a shard, each chunk inside of it
         self._per_slab: list[dict[int, int]] = [{} for _ in grid.shape]
 
     def add(self, place: tuple[int, ...]) -> None:
         """Count the chunk at grid position `place`; call this only once for each chunk."""
         self.found += 1
+        self.found_chunks += 1 if self.grid.inner is None else self.grid.chunks_in(self.grid.region(place))
         for slabs, index in zip(self._per_slab, place, strict=True):
             slabs[index] = slabs.get(index, 0) + 1
 
@@ -101,7 +120,8 @@ def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
     is_understood = array.shape is not None and chunks is not None and len(array.shape) == len(chunks)
     if not is_understood or 0 in (chunks or ()):
         return None
-    return ChunkGrid(array.shape or (), chunks or (), keys)
+    inner = None if array.shards is None else array.chunks
+    return ChunkGrid(array.shape or (), chunks or (), keys, inner if inner and 0 not in inner else None)
 
 
 def looks_like_chunk(key: str) -> str | None:

@@ -11,6 +11,7 @@ from ozx.errors import FormatError
 from ozx.hierarchy.json.reading import as_object, parse_document
 from ozx.hierarchy.keys import METADATA, breadth_first, node_of
 from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
+from ozx.hierarchy.recovered import describe_losses
 from ozx.hierarchy.zarr.array import ArrayMetadata, convention_names, parse_array
 from ozx.hierarchy.zarr.extensions import declared_extensions
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array
@@ -32,6 +33,8 @@ class Node:
     problems: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
     conventions: tuple[str, ...] = ()
+    # Of the root: what a recovered file lacks, one sentence each.
+    recovered: tuple[str, ...] = ()
 
 
 class NodeCollector:
@@ -158,7 +161,10 @@ def _parse_legacy_node(path: str, documents: dict[str, dict[str, Any]]) -> Node:
 
 def _with_declarations(node: Node, document: dict[str, Any], attributes: Any) -> Node:
     extensions, conventions = declared_extensions(document), convention_names(attributes)
-    return replace(node, extensions=extensions, conventions=conventions) if extensions or conventions else node
+    recovered = () if node.path else describe_losses(attributes)
+    if not (extensions or conventions or recovered):
+        return node
+    return replace(node, extensions=extensions, conventions=conventions, recovered=recovered)
 
 
 def _group_node(path: str, zarr_format: int, attributes: dict[str, Any], problems: list[str]) -> Node:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ozx.errors import FormatError
 from ozx.hierarchy.chunk_grid import ChunkGrid, parse_chunk_grid
-from ozx.hierarchy.json.reading import as_object, parse_document
+from ozx.hierarchy.json.reading import as_object, as_texts, parse_document
 from ozx.hierarchy.keys import (
     METADATA,
     ROOT_METADATA,
@@ -53,6 +53,10 @@ class PartialHierarchy:
         self.mentioned: set[str] = set()
         # The paths of each image's levels, full resolution first.
         self.levels: list[list[str]] = []
+        # By path of a level's array: the path of its image.
+        self.images: dict[str, str] = {}
+        # By path of an array: the names of its axes, from the metadata of its image, or else its own.
+        self.axes: dict[str, tuple[str | None, ...]] = {}
         self._copies: dict[str, dict[str, Any]] = {}
         self._last_folder: tuple[str, str | None] | None = None
 
@@ -64,6 +68,7 @@ class PartialHierarchy:
         if is_array:
             self.nodes[path] = "array"
             self.grids[path] = parse_chunk_grid(document)
+            self.axes.setdefault(path, as_texts(document.get("dimension_names")) or ())
             return
         self.nodes.setdefault(path, "group")
         is_legacy = is_legacy_metadata_key(key)
@@ -72,7 +77,11 @@ class PartialHierarchy:
         if ome is not None:
             self.mentioned.update(join_path(path, name) for name in _mentioned(ome))
             for image in ome.multiscales:
-                self.levels.append([join_path(path, level.path) for level in image.datasets if level.path is not None])
+                levels = [join_path(path, level.path) for level in image.datasets if level.path is not None]
+                self.levels.append(levels)
+                self.images |= dict.fromkeys(levels, path)
+                if image.axes:
+                    self.axes |= dict.fromkeys(levels, tuple(axis.name for axis in image.axes))
             # OME-Zarr 0.5, "bioformats2raw.layout": the series that OME/zarr.json lists stand beside OME.
             self.mentioned.update(join_path(parent_of(path), name) for name in ome.series or ())
             if not path:
@@ -94,6 +103,11 @@ class PartialHierarchy:
             return Role("chunk", array)
         place = grid.coordinates(key[len(array) + 1 :] if array else key)
         return Role("misfit", array) if place is None else Role("chunk", array, place)
+
+    def level_of(self, array: str) -> tuple[str, str | None]:
+        """Return the path of an image and of its level below it; of another array, its own path and None."""
+        image = self.images.get(array)
+        return (array, None) if image is None else (image, array[len(image) :].lstrip("/"))
 
     def listed(self) -> set[str]:
         """Return the paths of all nodes listed in OME-Zarr metadata or consolidated metadata."""

@@ -9,8 +9,9 @@ import base64
 import html
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -45,6 +46,7 @@ from ozx.hierarchy.ome.model import (
     unapplied_note,
 )
 from ozx.hierarchy.ome.units import check_unit
+from ozx.hierarchy.recovered import Loss, describe_loss, losses_below, losses_of
 from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.hierarchy.zarr.layout import unsupported_grid
 from ozx.images.pictures.drawing import DrawnPlate, draw_image, draw_plate
@@ -442,6 +444,16 @@ class GroupNodes(Mapping[str, Node]):
             self._found[path] = found
         return self._found[path]
 
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What is missing at and below the group, if the file was recovered; the root of the file says so."""
+        root, found = self._group, list[Loss]()
+        with suppress(OzxError, OSError, ValueError):  # a group of another store, without a root
+            if root.path:
+                root = zarr.open_group(root.store, mode="r")
+            found = list(losses_below(losses_of(root.attrs.asdict()), self._group.path))
+        return found
+
     def image(self, path: str = "") -> Image:
         """Return the image at `path`, or the first image of a group with several images.
 
@@ -510,7 +522,7 @@ def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata
         label_paths=tuple(label_paths(nodes, path)),
         is_label=ome.is_label,
         display=parse_label_display(ome.raw),
-        notes=notes,
+        notes=(*notes, *map(describe_loss, losses_below(nodes.losses, path))),
         plane=parse_shown_plane(ome.raw),
         multiscale=multiscale,
     )

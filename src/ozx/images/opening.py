@@ -14,6 +14,7 @@ from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import image_paths
+from ozx.hierarchy.recovered import describe_loss
 from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.images.image import GroupNodes, Image
 from ozx.images.plate_fields import plate_fields
@@ -144,7 +145,8 @@ def _image(group: zarr.Group) -> Image:
     ome = nodes[""].ome
     if ome is not None and ome.plate is not None:
         fields = plate_fields(nodes, ome.plate)
-        return replace(fields.image(), path="", name=ome.plate.name, plate=ome.plate, notes=fields.notes)
+        notes = (*fields.notes, *map(describe_loss, nodes.losses))
+        return replace(fields.image(), path="", name=ome.plate.name, plate=ome.plate, notes=notes)
     paths = list(image_paths(nodes))
     if len(paths) > 1:
         listed = ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")

@@ -91,6 +91,7 @@ def edit(
     colors: Sequence[str | None] | None = None,
     contrast: Contrast | None = None,
     name: str | None = None,
+    forget_recovered: bool = False,
     dry_run: bool = False,
     sync: bool = True,
     confirm: Callable[[EditResult], bool] | None = None,
@@ -131,6 +132,8 @@ def edit(
         ``{"DAPI": (100, 4000)}`` or ``"DAPI=100:4000"``.
     name
         Name of the image or, if the root is a plate, of the plate.
+    forget_recovered
+        Whether the file no longer says that `recover` made it, and which pixels are missing.
     dry_run
         Return the changes without writing them.
     sync
@@ -177,6 +180,7 @@ def edit(
         colors=colors,
         contrast=contrast,
         name=name,
+        forget_recovered=forget_recovered,
     )
     location = Place.parse(path, node)
     kind = location.kind()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,8 +23,11 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.json.reading import JsonResult
+from ozx.hierarchy.json.reading import JsonResult, parse_document
+from ozx.hierarchy.keys import is_metadata_key
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.partial_hierarchy import PartialHierarchy
+from ozx.hierarchy.recovered import describe_array, describe_pixels, pixels_by_axis
 from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset
 from ozx.hierarchy.subset.region import Bounds, Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
@@ -32,6 +36,8 @@ from ozx.validation.container.one_hierarchy import check_new_metadata
 
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
+# The start of a message about a value that cannot be read.
+_ENTRY = re.compile("entry '([^']+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +215,28 @@ def extract(
                 least = (least or size) * (limit or size) // size
             phase.stop()
         except OzxError as error:
-            raise error.at(Place(place.path).name) from None
+            raise _with_pixels(error, source).at(Place(place.path).name) from None
         result = _result(place, output, root, source, plan)
         notes = (*result.notes, *said, *name_notes(output.place, has_out_dir=False), *swept_notes(new.swept))
         return replace(result, entries=entries, bytes=size, notes=notes)
+
+
+def _with_pixels(error: OzxError, source: RepairedSource) -> OzxError:
+    """Return an error of reading; if it is about a damaged chunk, its message begins with the pixels of the chunk."""
+    found, hierarchy = _ENTRY.match(error.message), PartialHierarchy()
+    if found is None:
+        return error
+    with suppress(OzxError):
+        for key in filter(is_metadata_key, source.iter_keys()):
+            hierarchy.add(key, parse_document(source.read(key), key))
+        role = hierarchy.role(found[1])
+        grid = None if role.array is None else hierarchy.grids.get(role.array)
+        if role.kind == "chunk" and role.array is not None and grid is not None:
+            axes = hierarchy.axes.get(role.array, ())
+            where = describe_pixels(pixels_by_axis(axes, grid.region(role.place)))
+            what = describe_array(*hierarchy.level_of(role.array))
+            error.message = f"{what} is damaged within {where}: {error.message}"
+    return error
 
 
 def _encode(

@@ -24,10 +24,11 @@ from ozx.hierarchy.images import (
     label_paths,
     plate_wells,
 )
-from ozx.hierarchy.json.reading import JsonResult
+from ozx.hierarchy.json.reading import JsonResult, as_object, parse_document
 from ozx.hierarchy.nodes import Node, NodeCollector, ome_at
 from ozx.hierarchy.ome.model import Collection, Scene
 from ozx.hierarchy.ome.versions import describe_draft, is_known
+from ozx.hierarchy.recovered import describe_loss, losses_below, losses_of
 
 #: The most images that an `Inspection` describes level by level; for other images it has only nodes and wells.
 MOST_IMAGES = 100
@@ -144,6 +145,8 @@ class Inspection(JsonResult):
         All nodes, breadth-first.
     notes
         Missing, malformed and noteworthy parts, one sentence each.
+    recovered
+        What is missing, if `recover` made the file of a damaged one, one sentence each.
     """
 
     path: str
@@ -165,6 +168,7 @@ class Inspection(JsonResult):
     collection: Collection | None
     nodes: tuple[NodeSummary, ...]
     notes: tuple[str, ...]
+    recovered: tuple[str, ...] = ()
 
 
 @public_call()
@@ -244,6 +248,7 @@ def inspect(path: str | os.PathLike[str], node: str = "") -> Inspection:
             NodeSummary(node.path, node.node_type, node.extensions, node.conventions) for node in nodes.values()
         ),
         notes=tuple(dict.fromkeys([*_remark(view, nodes), *notes])),
+        recovered=_recovered(view, root),
     )
 
 
@@ -278,6 +283,19 @@ def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, i
         entries = sum(1 for _ in view.iter_items()) if view.end.may_wrap else view.end.entries
         size = view.source.size()
     return collector.nodes(), entries, size
+
+
+def _recovered(view: ArchiveView | DirectoryView, root: Node | None) -> tuple[str, ...]:
+    """Return what is missing at and below the viewed node if the file was recovered; its root says so."""
+    if not view.node:
+        return () if root is None else root.recovered
+    if not isinstance(view, ArchiveView) or view.top is None:
+        return ()
+    try:
+        document = parse_document(view.read_document(view.top), view.top.key)
+    except (FormatError, UnsupportedError):
+        return ()
+    return tuple(map(describe_loss, losses_below(losses_of(as_object(document.get("attributes"))), view.node)))
 
 
 def _describe(nodes: Mapping[str, Node], paths: Iterable[str], notes: list[str]) -> list[ImageSummary]:

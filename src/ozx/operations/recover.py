@@ -21,9 +21,10 @@ from ozx.atomic.temporary import is_partial
 from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
+from ozx.flow.plan import Plan
 from ozx.flow.plans.salvage import plan_salvage
 from ozx.flow.repair.names import repair_found_names
-from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, count_losses, salvage
+from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, all_losses, count_losses, salvage
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.output import Output
@@ -31,9 +32,10 @@ from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import Document, plain_json
-from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.json.reading import Document, as_object, plain_json
+from ozx.hierarchy.keys import METADATA, ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
+from ozx.hierarchy.recovered import losses_of, merge_losses, unmarkable, with_losses
 from ozx.images.streaming.open_chunks import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -102,6 +104,7 @@ class RecoverResult:
         return {
             "schema": 2,
             **plain_json(self),
+            "arrays": [loss.to_dict() for loss in self.arrays],
             "lost": [{"key": entry.name, "reason": entry.reason} for entry in self.lost],
             "lost_chunks": [chunk.to_dict() for chunk in self.lost_chunks],
         }
@@ -120,7 +123,8 @@ def recover(
     """Write each value of a damaged archive to an intact .ozx file if the CRC-32 of the value is right.
 
     The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore` or `ozx.stream`), without its
-    directory, or damaged anywhere. Doubtful values are left out and reported.
+    directory, or damaged anywhere. Doubtful values are left out and reported. The new file says which pixels are
+    missing: `ozx.inspect` and the notes of `ozx.open_image` have it, until `ozx.edit` forgets it.
 
     Parameters
     ----------
@@ -186,15 +190,16 @@ def recover(
                 output.file() as new,
                 working() as workers,
             ):
+                losses = count_losses(found, [entry.key for entry in waiting])
                 plan = plan_salvage(source, found, waiting)
+                unmarked = _mark(plan, found, losses)
                 written = write_archive(plan, new.descriptor, workers, progress)
                 source.check_unchanged()
         progress.stop()
     except OzxError as error:
         raise error.at(file) from None
     taken = [f"{count:,} chunks of unfinished shards were taken from {chunks_of(file)}"] if count else []
-    restored = [entry.key for entry in waiting]
-    return _result(file, target, found, restored, written, (*repairs, *taken, *swept_notes(new.swept)))
+    return _result(file, target, found, losses, written, (*unmarked, *repairs, *taken, *swept_notes(new.swept)))
 
 
 @contextmanager
@@ -318,6 +323,24 @@ def _check_usable(found: Salvage, file: str) -> None:
     raise FormatError(f"the root's {ROOT_METADATA} is lost{reason}; {what}", rule="rfc9/root", hint=hint)
 
 
+def _mark(plan: Plan, found: Salvage, losses: Sequence[ArrayLoss]) -> tuple[str, ...]:
+    """Write into the root what the file lacks; return a note if the root cannot hold it."""
+    new = all_losses(found, losses)
+    if not new:
+        return ()
+    root = plan.metadata.get(METADATA)
+    problem = "Zarr v2 has none" if root is None else unmarkable(root)
+    if problem is not None:
+        return (f"the file does not say that it is recovered, because its root {METADATA} is unchanged: {problem}",)
+
+    def mark(document: Document) -> Document:
+        old = losses_of(as_object(document.get("attributes")))
+        return with_losses(document, merge_losses(old, new, are_others=found.evidence.is_whole))
+
+    plan.change_root(mark)
+    return ()
+
+
 def _is_legacy(found: Salvage) -> bool:
     return not any(is_metadata_key(found.key(index)) for index in found.indices) and any(
         is_legacy_metadata_key(found.key(index)) for index in found.indices
@@ -325,10 +348,14 @@ def _is_legacy(found: Salvage) -> bool:
 
 
 def _result(
-    file: str, target: str, found: Salvage, restored: list[str], written: tuple[int, int], swept: tuple[str, ...]
+    file: str,
+    target: str,
+    found: Salvage,
+    losses: Sequence[ArrayLoss],
+    written: tuple[int, int],
+    others: tuple[str, ...],
 ) -> RecoverResult:
     evidence = found.evidence
-    losses = count_losses(found, restored)
     directory = "whole" if evidence.is_whole else "part" if any(evidence.names_by) else "none"
     return RecoverResult(
         source=file,
@@ -344,7 +371,7 @@ def _result(
         lost_chunks_count=len(found.lost_chunks),
         lost_chunks=tuple(found.lost_chunks[:_MOST_LISTED]),
         made=tuple(sorted(found.made, key=breadth_first)),
-        notes=(*_notes(found), *_level_notes(found, losses, target), *swept),
+        notes=(*_notes(found), *_level_notes(found, losses, target), *others),
     )
 
 
@@ -390,7 +417,7 @@ def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> It
 
 def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.rebuilt:
-        yield f"damaged values rebuilt from chunks with a correct checksum: {len(found.rebuilt):,}"
+        yield f"damaged values of which the chunks with a correct checksum are kept: {len(found.rebuilt):,}"
     if found.unlisted:
         yield (
             f"the central directory does not list {len(found.unlisted):,} entries, which were left out; they were "
@@ -398,8 +425,8 @@ def _chunk_notes(found: Salvage) -> Iterator[str]:
         )
     if found.unproven:
         yield (
-            f"damaged values left out, because no checksum proves their chunks: {found.unproven:,}; "
-            "keep_unproven=True keeps these chunks"
+            f"damaged values that are left out, because no checksum proves any of their pixels: {found.unproven:,}; "
+            "keep_unproven=True keeps them"
         )
     if kept := sum(chunk.is_kept for chunk in found.lost_chunks):
         yield f"chunks kept without a correct checksum: {kept:,}; their pixels may be wrong"

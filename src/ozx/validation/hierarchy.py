@@ -32,6 +32,7 @@ from ozx.validation.zarr.documents import (
     check_legacy,
     check_name,
     check_node_name,
+    check_recovered,
 )
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
@@ -40,7 +41,7 @@ NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
 #: Checks of each node that depend on the node's path.
-PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
+PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name, check_recovered)
 
 #: Checks of each node that depend only on the node's documents. A repeated document is not checked again if it has no
 #: findings, or if its findings would only be counted.

@@ -47,6 +47,20 @@ from ozx.images.thumbnail import draw_thumbnail
 pytestmark = pytest.mark.browser
 
 
+def test_a_recovered_file_says_what_is_missing(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+    with shown(browser, path):
+        assert not browser.run("return document.getElementById('recovered').checkVisibility()")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"0/c/1/3/0") + len("0/c/1/3/0") + 40] ^= 1
+    path.write_bytes(data)
+    ozx.recover(path, tmp_path / "saved.ozx")
+    with shown(browser, tmp_path / "saved.ozx"):
+        sentence = "1 of 32 chunks of level 0 is missing, within c=1:2, y=192:256, x=0:64"
+        assert text_of(browser, "#recovered") == f"This file was recovered.\n{sentence}"
+        assert browser.run("return document.getElementById('recovered').checkVisibility()")
+
+
 @pytest.mark.parametrize("shards", [False, True])
 def test_channels_are_added_in_their_colours(browser, tmp_path, shards):
     write_two_channels(tmp_path / "a.ozx", shards)

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 from cases.archive_builder import group
 from hierarchies import FIXTURES, tree
-from packed import values_of
+from packed import unmarked, values_of
 
 import ozx
 from ozx.errors import FormatError
@@ -30,7 +30,7 @@ def write(path, values, **others):
 
 def recover(path):
     out = f"{path}.ozx"
-    return ozx.recover(path, out), values_of(out)
+    return ozx.recover(path, out), unmarked(values_of(out))
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -149,5 +149,5 @@ def test_regions_of_what_is_lost(data):
         "missing": 2,
         "region": [[20, 60], [0, 40]],
         "is_lost": False,
-        "inner_missing": 0,
+        "sentence": "2 of 12 chunks of level 0 are missing, within axis 0=20:60, axis 1=0:40",
     }

@@ -23,7 +23,7 @@ def test_every_rule_that_the_code_names_is_in_the_table():
     named = {
         (path.name, identifier)
         for path, text in sources().items()
-        for identifier in re.findall(r"[\"`]((?:zip|rfc9|zarr|ome|conventions)/[a-z0-9-]+)[\"`]", text)
+        for identifier in re.findall(r"[\"`]((?:zip|rfc9|zarr|ome|conventions|ozx)/[a-z0-9-]+)[\"`]", text)
     }
     assert {identifier for _, identifier in named} >= RULES.keys()
     assert {pair for pair in named if pair[1] not in RULES} == set()
@@ -50,7 +50,7 @@ def test_every_error_about_a_file_that_archive_and_flow_make_names_its_rule():
 
 def test_rows_are_well_formed():
     for rule in RULES.values():
-        assert re.fullmatch(r"(zip|rfc9|zarr|ome|conventions)/[a-z][a-z0-9-]*", rule.id)
+        assert re.fullmatch(r"(zip|rfc9|zarr|ome|conventions|ozx)/[a-z][a-z0-9-]*", rule.id)
         assert rule.severity in SEVERITIES, rule.id
         assert not rule.title.endswith("."), rule.id
         for text in (rule.clause, rule.meaning, rule.repair):

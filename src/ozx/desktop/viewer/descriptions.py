@@ -15,6 +15,7 @@ from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.model import describe_scene
+from ozx.hierarchy.recovered import describe_loss
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.planes import first_index
 from ozx.images.pictures.render import complete_channels, is_telling
@@ -40,6 +41,7 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
         "images": [],
         "plate": None,
         "notes": [],
+        "recovered": list(map(describe_loss, nodes.losses)),
     }
     if fields is not None and ome is not None and ome.plate is not None:
         wells = [

@@ -37,6 +37,7 @@ from ozx.hierarchy.keys import (
 )
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
+from ozx.hierarchy.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset, plan_subset
 from ozx.hierarchy.subset.levels import Box
@@ -49,6 +50,9 @@ from ozx.threads import Workers
 #: Makes the entries of the arrays that a subset of a source decodes. The entries it gets are their chunks, in whole
 #: chunks around the crops.
 Encode = Callable[[Source, Subset, Iterable[Entry], Workers], Iterable[Entry]]
+
+# The most losses of a recovered source that notes name.
+_MOST_NOTED = 3
 
 
 class Extractor:
@@ -73,6 +77,7 @@ class Extractor:
         below = [key.removeprefix(prefix) for key in found if key.startswith(prefix)]
         self._legacy = [key for key in below if not is_metadata_key(key)]
         self._documents = {node_of(key): _read(self._source, key) for key in below if is_metadata_key(key)}
+        self._losses = losses_of(as_object(_read(source, METADATA).get("attributes")))
         self._version = version_of(_read(source, METADATA)) or version_of(self._documents[""])
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
@@ -96,6 +101,7 @@ class Extractor:
                 changed[path], note = without
                 notes.append(f"{path or 'the root'}: {note}")
         self._name_version(changed)
+        self._mark_losses(subset, notes)
         _renew_copies(kept, changed, subset.dropped)
         if (subset.dropped or subset.arrays) and ORIGINAL_METADATA in self._source:
             notes.append(f"{ORIGINAL_METADATA} is kept unchanged: it describes the whole original file")
@@ -129,6 +135,21 @@ class Extractor:
         attributes = as_object(root.get("attributes"))
         ome = {"version": self._version, **as_object(attributes.get("ome"))}
         changed[""] = {**root, "attributes": {**attributes, "ome": ome}}
+
+    def _mark_losses(self, subset: Subset, notes: list[str]) -> None:
+        """Write into the new root what the new file lacks, if the source was recovered."""
+        losses = list(subset.remaining(losses_below(self._losses, self._node)))
+        notes += [f"the source was recovered: {describe_loss(loss)}" for loss in losses[:_MOST_NOTED]]
+        if len(losses) > _MOST_NOTED:
+            notes.append(f"{len(losses) - _MOST_NOTED:,} more losses of the source stand in the root's {METADATA}")
+        root = subset.documents.get("", self._documents[""])
+        if losses == losses_of(as_object(root.get("attributes"))):
+            return
+        problem = unmarkable(self._source.read(METADATA))
+        if problem is None:
+            subset.documents[""] = with_losses(root, losses)
+        else:
+            notes.append(f"the root {METADATA} does not say what is missing: {problem}")
 
 
 @dataclass

@@ -32,6 +32,7 @@ from ozx.hierarchy.keys import (
     node_of,
 )
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
+from ozx.hierarchy.recovered import Loss, describe_loss, pixels_by_axis
 
 # The result of a salvage: values to write, and lost values.
 
@@ -47,6 +48,7 @@ class LostChunk:
     region: tuple[tuple[int, int], ...]  # start and stop along each dimension, in pixels
     reason: str  # a phrase
     is_kept: bool  # whether the chunk is kept although no checksum proves it
+    axes: tuple[str | None, ...] = ()  # the names of the dimensions
 
     def to_dict(self) -> dict[str, object]:
         """Return one element of ``lost_chunks`` in ``ozx recover --json``."""
@@ -465,17 +467,34 @@ Region = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLoss:
-    """The lost and doubtful chunks of one array."""
+    """The lost and doubtful chunks of one array; of a sharded array, the chunks inside of its shards."""
 
     path: str
-    chunks: int | None  # in the array's grid (number of shards, if sharded); None if its metadata is lost
-    found: int
+    chunks: int | None  # in the array's grid; None if its metadata is lost
+    found: int  # without metadata, the number of values
     # The number of lost chunks; None if the array's metadata is lost. If the central directory is whole, only chunks
     # that are known to be lost count. Else all absent chunks count, although some may never have been written.
     missing: int | None
     region: Region | None  # the box around the missing chunks; None if unknown
     is_lost: bool = False  # whether the metadata is lost, and with it the array
-    inner_missing: int = 0  # chunks missing inside the shards found; `region` includes them
+    node: str = ""  # the path of the image, or of an array that is no level of an image
+    level: str | None = None  # the path of the array relative to the image
+    axes: tuple[str | None, ...] = ()  # the names of the dimensions
+    may_be_empty: bool = False  # whether the chunks may never have been written
+
+    @property
+    def loss(self) -> Loss:
+        """The loss as `ozx.hierarchy.recovered` writes it into the file."""
+        found: Loss = {"node": self.node}
+        found |= {} if self.level is None else {"level": self.level}
+        found |= {"missing": self.missing, "of": self.chunks} if self.missing else {}
+        found |= {"may_be_empty": True} if self.may_be_empty else {}
+        return found | ({"within": pixels_by_axis(self.axes, self.region)} if self.region else {})
+
+    @property
+    def sentence(self) -> str:
+        """What is missing, in axes and pixels."""
+        return describe_loss(self.loss)
 
     def to_dict(self) -> dict[str, object]:
         """Return one element of ``arrays`` in ``ozx recover --json``."""
@@ -486,7 +505,7 @@ class ArrayLoss:
             "missing": self.missing,
             "region": None if self.region is None else [list(span) for span in self.region],
             "is_lost": self.is_lost,
-            "inner_missing": self.inner_missing,
+            "sentence": self.sentence,
         }
 
 
@@ -516,24 +535,54 @@ def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLo
     lost = {node_of(entry.name) for entry in salvage.lost if is_metadata_key(entry.name)}
     arrays = set(salvage.orphans) | {path for path in lost if path in hierarchy.mentioned}
     losses += [
-        ArrayLoss(path, None, salvage.orphans.get(path, 0), None, None, is_lost=True)
+        _placed(hierarchy, ArrayLoss(path, None, salvage.orphans.get(path, 0), None, None, is_lost=True))
         for path in arrays - hierarchy.nodes.keys()
     ]
     return sorted(losses, key=lambda loss: loss.path)
 
 
+def all_losses(salvage: Salvage, arrays: Iterable[ArrayLoss]) -> list[Loss]:
+    """Return what the recovered file lacks: chunks, groups whose metadata is lost, and chunks without a proof."""
+    losses = [array.loss for array in arrays]
+    groups = (node_of(key) for key in salvage.made if key not in salvage.copied)
+    losses += [{"node": path} for path in sorted(groups)]
+    kept: dict[str, list[LostChunk]] = {}
+    for chunk in salvage.lost_chunks:
+        if chunk.is_kept:
+            kept.setdefault(chunk.array, []).append(chunk)
+    for path, chunks in kept.items():
+        grid, region = salvage.hierarchy.grids[path], _box(_regions(chunks))
+        count, total = (0, 0) if grid is None else (sum(map(grid.chunks_in, _regions(chunks))), grid.total_chunks)
+        found = _placed(salvage.hierarchy, ArrayLoss(path, total, 0, count, region)).loss
+        losses.append({{"missing": "doubtful"}.get(name, name): value for name, value in found.items()})
+    return losses
+
+
 def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
     """Return the loss of one array from the counts of its found and lost chunks; None if nothing is lost."""
     inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
-    region, missing, total = None, 0, there.grid.total
-    if not salvage.evidence.is_whole and there.found < total:
-        region, missing = there.missing_region(), total - there.found
+    grid, region, missing = there.grid, None, 0
+    may_be_empty = not salvage.evidence.is_whole and there.found < grid.total
+    if may_be_empty:
+        region, missing = there.missing_region(), grid.total_chunks - there.found_chunks
     elif gone.found and salvage.evidence.is_whole:
-        region, missing = gone.region(), gone.found
+        region, missing = gone.region(), gone.found_chunks
     elif not inside:
         return None
-    region = _box([*([region] if region else []), *(chunk.region for chunk in inside)])
-    return ArrayLoss(path, total, there.found, missing, region, inner_missing=len(inside))
+    within = sum(map(grid.chunks_in, _regions(inside)))
+    region = _box([*([region] if region else []), *_regions(inside)])
+    counts = grid.total_chunks, there.found_chunks - within, missing + within
+    return _placed(salvage.hierarchy, ArrayLoss(path, *counts, region, may_be_empty=may_be_empty))
+
+
+def _placed(hierarchy: PartialHierarchy, loss: ArrayLoss) -> ArrayLoss:
+    """Return a loss with the image to which its array belongs, and with the names of its axes."""
+    node, level = hierarchy.level_of(loss.path)
+    return replace(loss, node=node, level=level, axes=hierarchy.axes.get(loss.path, ()))
+
+
+def _regions(chunks: Iterable[LostChunk]) -> list[Region]:
+    return [chunk.region for chunk in chunks]
 
 
 def _box(regions: list[Region]) -> Region | None:

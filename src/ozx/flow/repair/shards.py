@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -63,7 +63,8 @@ def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = 
             continue
         parts, chunks = rebuilt
         found.rebuilt[entry.name] = Entry(entry.name, tuple(parts))
-        found.lost_chunks += chunks
+        axes = found.hierarchy.axes.get(role.array or "", ())
+        found.lost_chunks += (replace(chunk, axes=axes) for chunk in chunks)
         found.unconfirmed += entry.stored is not None and not entry.is_named_twice
     found.lost = lost
 

@@ -91,6 +91,11 @@ class ArchiveView:
         return list(takewhile(lambda item: is_metadata_key(item.key), values))
 
     @property
+    def top(self) -> Item | None:
+        """The ``zarr.json`` of the archive's root, also above a viewed node; None if it is not the first entry."""
+        return self._leading[0] if self._leading and self._leading[0].key == ROOT_METADATA else None
+
+    @property
     def is_metadata_first(self) -> bool:
         """Whether all ``zarr.json`` entries come before the data, so that `leading` contains all of them.
 

@@ -44,7 +44,8 @@ class Difference:
     what
         ``axis x`` (its pixel size at full resolution), ``origin x`` (where the full resolution begins), ``unit of x``,
         ``channel 0 name``, ``channel 0 color``, ``channel 0 active``, ``channel 0 start`` or ``channel 0 end`` (of its
-        contrast window), ``rendering model`` (a colour was set in an image that viewers showed in grey), or ``name``.
+        contrast window), ``rendering model`` (a colour was set in an image that viewers showed in grey), ``name``,
+        or ``recovered`` (a sentence on missing pixels, which is removed).
     old, new
         The value before and after the edit; None for a missing value.
     unit
@@ -54,7 +55,7 @@ class Difference:
     node: str
     what: str
     old: float | str | None
-    new: float | str
+    new: float | str | None
     unit: str | None = None
 
     @property

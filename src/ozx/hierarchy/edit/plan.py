@@ -23,6 +23,7 @@ from ozx.hierarchy.json.reading import Document, copy_json, parse_document
 from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import Node, NoteCollector, join_path, ome_at
 from ozx.hierarchy.ome.model import Axis, OmeMetadata
+from ozx.hierarchy.recovered import describe_losses, with_losses
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 
@@ -68,15 +69,17 @@ def edit_hierarchy(
 
     `node` is the path of a plate, well, series, image or label image; `read` returns the value of a metadata key.
     """
-    images = _find_images(nodes, node)
     editor = _DocumentEditor(nodes, read)
-    if edits.name is not None:
-        edits = editor.name_plate(node, edits, edits.name, images)
-    if not edits.is_empty:
-        editor.open(images[0])
-        edits.check_axes([_axes(ome_at(nodes, path)) for path in images])
-        for path in images:
-            editor.edit_image(path, edits)
+    if edits.forget_recovered and node:
+        raise UsageError(
+            "what a recovered file lacks is a remark of the whole file, not of a node",
+            hint="Give the file without the path of a node, to forget all of it.",
+        )
+    others = replace(edits, forget_recovered=False)
+    if not others.is_empty:
+        editor.edit_images(others, node)
+    if edits.forget_recovered:
+        editor.forget_recovered()
     return editor.finish()
 
 
@@ -131,6 +134,26 @@ class _DocumentEditor:
                 )
             self._stored[path], self._old[path] = stored, parse_document(stored, key)
         return self._old[path]
+
+    def edit_images(self, edits: Edits, node: str) -> None:
+        """Edit the images at or below `node`, and their label images."""
+        images = _find_images(self._nodes, node)
+        if edits.name is not None:
+            edits = self.name_plate(node, edits, edits.name, images)
+        if edits.is_empty:
+            return
+        self.open(images[0])
+        edits.check_axes([_axes(ome_at(self._nodes, path)) for path in images])
+        for path in images:
+            self.edit_image(path, edits)
+
+    def forget_recovered(self) -> None:
+        """Remove what the root says about missing pixels."""
+        document = self._new.get("", self.open(""))
+        losses = describe_losses(document.get("attributes"))
+        if losses:
+            self._new[""] = with_losses(document, [])
+            self._differences += [Difference("", "recovered", loss, None) for loss in losses]
 
     def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
         """Set the name of the plate if `node` is a plate; return the edits that apply to the images."""

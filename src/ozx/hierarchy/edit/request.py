@@ -87,6 +87,8 @@ class Edits:
     active: tuple[bool | None, ...] | None = None
     # The position of the first pixel of the full resolution by axis, with its unit; without one, in that of the axis.
     translation: Mapping[str, tuple[float, str | None]] = field(default_factory=dict)
+    # Whether the root no longer says that the file was recovered.
+    forget_recovered: bool = False
 
     @property
     def has_channels(self) -> bool:
@@ -104,7 +106,7 @@ class Edits:
     def is_empty(self) -> bool:
         """Whether nothing is requested."""
         placed = self.pixel_size or self.space_size or self.unit or self.space_unit or self.translation
-        return not (placed or self.has_channels or self.name is not None)
+        return not (placed or self.has_channels or self.name is not None or self.forget_recovered)
 
     def limited_to(self, axes: Sequence[Axis]) -> Edits:
         """Return the same request for `axes` alone, with pixel sizes and units as mappings by axis name."""
@@ -166,6 +168,7 @@ def parse_edits(
     contrast: Contrast | None = None,
     translation: Translation | None = None,
     time_interval: float | str | None = None,
+    forget_recovered: bool = False,
 ) -> Edits:
     """Check and normalise a requested edit."""
     everywhere, sizes, own = split_sizes(pixel_size)
@@ -182,6 +185,7 @@ def parse_edits(
         space_unit=space_unit,
         contrast=_parse_contrast(contrast),
         translation=_parse_translation(translation),
+        forget_recovered=forget_recovered,
     )
     if name is not None and not check_text(name, "the name of the image").strip():
         raise UsageError("expected a name; got an empty string")

@@ -20,6 +20,7 @@ from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
 from ozx.hierarchy.nodes import NoteCollector, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
 from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
+from ozx.hierarchy.recovered import Loss, crop_loss
 from ozx.hierarchy.subset.exact import choose_method, crop_exactly
 from ozx.hierarchy.subset.image import (
     crop_image_document,
@@ -290,6 +291,15 @@ class Subset:
     def computed(self) -> set[str]:
         """The paths of the arrays that are computed from another."""
         return {path for pyramid in self.pyramids for path, _ in pyramid.levels}
+
+    def remaining(self, losses: Iterable[Loss]) -> Iterator[Loss]:
+        """Yield the losses of a recovered source that the extracted part has, in its pixels."""
+        for loss in losses:
+            path = join_path(str(loss.get("node") or ""), str(loss.get("level") or ""))
+            if path in self.computed or any(above in self.dropped for above in (path, *paths_above(path))):
+                continue
+            cropped = self.arrays.get(path)
+            yield from (loss,) if cropped is None else crop_loss(loss, cropped.box.pixels())
 
     def decoded(self) -> Iterator[ComputedPyramid]:
         """Yield the arrays to decode, with the levels to compute from each."""

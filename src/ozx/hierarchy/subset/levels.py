@@ -216,6 +216,14 @@ class Box:
     # The pixels along the dimension that has gaps: `start` is the first of them, and `shape` contains their number.
     picked: Picked | None = None
 
+    def pixels(self) -> list[Sequence[int]]:
+        """Return the pixels of the box along each dimension, in ascending order."""
+        spans = zip(self.start, self.shape, strict=True)
+        found: list[Sequence[int]] = [range(start, start + length) for start, length in spans]
+        if self.picked is not None:
+            found[self.picked.dimension] = self.picked.pixels
+        return found
+
     def is_whole(self, shape: Lengths) -> bool:
         """Return whether the box covers a whole array of the given shape."""
         return self.shape == shape and not any(self.start)

@@ -9,11 +9,12 @@ from typing import Any
 
 from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import METADATA, ROOT_METADATA
+from ozx.hierarchy.recovered import OZX, RECOVERED, describe_losses
 from ozx.hierarchy.zarr.extensions import unknown_fields
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, say_the_same
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
-from ozx.validation.nodes.place import repeated
+from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
@@ -113,6 +114,13 @@ def check_node_name(node: NodeDocument) -> Iterator[Finding]:
     # only use characters in the sets a-z, A-Z, 0-9, -, _, .."
     odd = listed(sorted(set(_PORTABLE.sub("", name))))
     yield node.finding("zarr/portable-name", f"the name {shown(name)} has characters that are not portable: {odd}")
+
+
+def check_recovered(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what the root says about pixels that are missing because the file was recovered."""
+    place = JsonPlace(node.attributes_key, node.attributes_pointer).below(OZX, RECOVERED)
+    for sentence in () if node.path else describe_losses(node.attributes):
+        yield place.finding("ozx/recovered", sentence)
 
 
 def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:

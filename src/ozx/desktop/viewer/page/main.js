@@ -16,6 +16,8 @@ import { LabelPanel, PlanePanel, showMetadata } from "./side_panels.js";
 import { Tools } from "./tools.js";
 import { Viewer } from "./viewer.js";
 
+const MOST_LOSSES = 3;
+
 async function start(messages) {
   let wasThere = true;
   stayAlive((isThere) => {
@@ -25,6 +27,7 @@ async function start(messages) {
   });
   const file = await askFile();
   showName(file.name);
+  showLosses(file.recovered);
 
   const viewer = new Viewer(byId("picture"), file.tile, (event, ...told) => events[event](...told));
   const open = async (source, isAlike) => {
@@ -98,6 +101,13 @@ async function start(messages) {
 function showName(name) {
   document.title = `${name} – ozx`;
   byId("title").textContent = name;
+}
+
+/** Say which pixels are missing, because nothing tells them from dark ones. */
+function showLosses(losses) {
+  const more = losses.length > MOST_LOSSES ? [`… ${losses.length - MOST_LOSSES} more: “ozx info” lists them.`] : [];
+  byId("recovered").textContent = ["This file was recovered.", ...losses.slice(0, MOST_LOSSES), ...more].join("\n");
+  byId("recovered").hidden = !losses.length;
 }
 
 /** Show new frames of a file that is still being written, and how its stream ends. */
