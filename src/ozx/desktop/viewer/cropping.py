@@ -21,6 +21,7 @@ from ozx.operations.extract import ExtractResult, extract
 # The most bytes of decoded pixels: a person waits for them, and the browser keeps the file until it is saved.
 _MOST = 1 << 30
 _BLOCK = 1 << 20
+_MOST_NOTES = 20  # they travel in a header
 _VERBS: dict[str, Callable[..., ExtractResult | ExportResult]] = {".ozx": extract, ".ome.tif": export}
 
 
@@ -59,7 +60,7 @@ def crop(place: Place, picture: Picture, part: Part, ending: str) -> Response:
         result = _VERBS[ending](place.path, path, node=node, region=region, sync=False)
         blocks = _iter_blocks(opened.pop_all(), path)
         next(blocks)  # from here on, the end of the blocks removes the file, even if none of them is sent
-    headers = {"Cache-Control": "no-store", "Ozx-Notes": json.dumps(result.notes)}
+    headers = {"Cache-Control": "no-store", "Ozx-Notes": json.dumps(result.notes[:_MOST_NOTES])}
     return Response(HTTPStatus.OK, blocks, "application/octet-stream", headers, length=result.bytes)
 
 
