@@ -159,7 +159,7 @@ def test_the_region_in_view_is_saved_with_all_channels_and_planes(chromium, stac
             width, height = session.run("const {width, height} = picture; return [width, height]")
             choose(session, name)
             path = arrived(tmp_path / "saved", f"a-crop{ending}")
-            path = path if ending == ".ozx" else ozx.import_tiff(path, tmp_path / "again.ozx").path
+            path = path if ending == ".ozx" else ozx.import_image(path, tmp_path / "again.ozx").path
             with ozx.open_image(path) as image:
                 assert (image.read()[0, 0] == 255).all()
                 assert image.shape[:2] == (3, 3)
