@@ -84,6 +84,20 @@ def test_commands_that_are_shown_have_the_arguments_and_options_they_are_shown_w
             assert name.startswith("-"), name
 
 
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("crop", "crop, cut out"),
+        ("labels", "labels, mask, segmentation"),
+        ("read-in-python", "python, numpy"),
+        ("notebooks", "notebook, jupyter"),
+    ],
+)
+def test_the_title_of_a_task_has_its_everyday_words_which_the_search_ranks_first(page, words):
+    title = PAGES[f"docs/howto/{page}.md"].read_text(encoding="utf-8").partition("\n")[0].lower()
+    assert [word for word in words.split(", ") if word not in title] == []
+
+
 def test_every_page_stands_once_in_the_navigation_of_the_site_or_is_for_the_repository_only():
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     listed = re.findall(r"^ +- (?:.+: )?(\S+\.md)$", site, re.MULTILINE)

@@ -34,7 +34,7 @@ COMMANDS = {
     "import": "Turn TIFF, CZI, ND2, LIF and IMS files into .ozx files, with all levels.",
     "stream": "Write the frames of a camera, from a pipe, to an .ozx file.",
     "repack": "Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.",
-    "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",
+    "extract": "Crop a region, or take out a node, channels, or levels.",
     "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Describe .ozx files or OME-Zarr directories.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",

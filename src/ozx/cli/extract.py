@@ -41,7 +41,7 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Extract a part of a hierarchy: a node, some levels, channels, a region.
+    """Crop a region, or take out a node, channels, or levels.
 
     A region is a crop: it has exactly the requested pixels, and so have the label images; pixels keep their positions
     in physical space. Chunks are copied where the region begins and ends at chunks, otherwise encoded again; lower

@@ -6,11 +6,11 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from http import HTTPStatus
 from tempfile import TemporaryDirectory
 
-from ozx.archive.positional_reading import READ
+from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.desktop.viewer.loopback import Response
 from ozx.desktop.viewer.pictures import Part, Picture
 from ozx.errors import UsageError
@@ -21,6 +21,7 @@ from ozx.operations.extract import ExtractResult, extract
 
 # The most bytes of decoded pixels: a person waits for them, and the browser keeps the file until it is saved.
 _MOST = 1 << 30
+_MOST_NOTES = 20  # they travel in a header
 _VERBS: dict[str, Callable[..., ExtractResult | ExportResult]] = {".ozx": extract, ".ome.tif": export}
 
 
@@ -57,14 +58,14 @@ def crop(place: Place, picture: Picture, part: Part, ending: str) -> Response:
         path = os.path.join(opened.enter_context(TemporaryDirectory(prefix="ozx-view-")), f"crop{ending}")
         node = join_path(place.node, picture.path)
         result = _VERBS[ending](place.path, path, node=node, region=region, sync=False)
-        blocks = _iter_blocks(opened.pop_all(), path)
+        source = opened.enter_context(closing(Place(path).open()))
+        blocks = _iter_blocks(opened.pop_all(), source, result.bytes)
         next(blocks)  # from here on, the end of the blocks removes the file, even if none of them is sent
-    headers = {"Cache-Control": "no-store", "Ozx-Notes": json.dumps(result.notes)}
+    headers = {"Cache-Control": "no-store", "Ozx-Notes": json.dumps(result.notes[:_MOST_NOTES])}
     return Response(HTTPStatus.OK, blocks, "application/octet-stream", headers, length=result.bytes)
 
 
-def _iter_blocks(opened: ExitStack, path: str) -> Iterator[bytes]:
-    with opened, open(path, "rb") as file:
+def _iter_blocks(opened: ExitStack, source: ByteSource, size: int) -> Iterator[bytes]:
+    with opened:
         yield b""
-        while block := file.read(READ):
-            yield block
+        yield from iter_exactly(source, 0, size, "the region")

@@ -243,7 +243,8 @@ def _match(axes: Sequence[str], shape: Lengths, names: Sequence[str], lengths: L
         raise UsageError(
             f"the mask has another size ({mine}) than the image ({wanted})",
             hint="A mask has the full size of its image, without channels; t and z may be missing or have the length "
-            "1. Name the mask's dimensions if they were taken for others, as in axes=tyx.",
+            "1. For a crop, add the labels to the whole image, then crop it. Name the mask's dimensions if they were "
+            "taken for others, as in axes=tyx.",
         )
     return found
 
