@@ -108,13 +108,14 @@ def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, caps
     ozx.write_image(path, np.zeros((3, 8, 8), "uint8"), axes="zyx")
     code, out, err = call(capsys, path, "--pixel-size", "0.5")
     assert code == 0
-    assert [line.split()[1:] for line in out.splitlines()[1:4]] == [[axis, "1", "→", "0.5"] for axis in "zyx"]
-    units = "z=micrometer,y=micrometer,x=micrometer"
+    assert [line.split()[1:] for line in out.splitlines()[1:-1]] == [[axis, "1", "→", "0.5"] for axis in "yx"]
+    units = "y=micrometer,x=micrometer"
     typed = f"ozx edit {quote(str(path))} --unit {quote(units)}"
-    assert err == f"note: the pixel size along z, y, x has no unit; to set it: {typed}\n"
+    kept = "note: the root: the pixel size along z is kept; --pixel-size z=2um sets it\n"
+    assert err == f"{kept}note: the pixel size along y, x has no unit; to set it: {typed}\n"
     code, out, err = call(capsys, path, "--unit", units)
     assert (code, err) == (0, "")
-    assert out.count("(none) → micrometer") == 3
+    assert out.count("(none) → micrometer") == 2
 
 
 def test_a_node_uri(plate, capsys):

@@ -34,8 +34,8 @@ axes
   x 256 px × 0.325 µm = 83.2 µm
 
 channels
-  0  Nuclei     #3A7BFF
-  1  Cytoplasm  #FFB000
+  0  Nuclei     #3A7BFF  93 to 2,295
+  1  Cytoplasm  #FFB000  95 to 1,870
 
 levels
   path  c    y    x  type    chunks   shards  codecs
@@ -121,6 +121,16 @@ def test_wide_levels_name_type_and_codecs_once(tmp_path, capsys):
     assert "  0     1,000  3  120  20,480  20,480  1×1×2×32×32  1×2×4×64×64\n" in out
     assert "  all levels: uint16; bytes, zstd, numcodecs.something_long, crc32c\n" in out
     assert "x 20,480 px × 0.325 µm =  6,656 µm\n" in out
+
+
+def test_long_names_are_cut_in_their_middle_so_that_tables_fit_a_screen(tmp_path, capsys):
+    path = pack_tree(fixture("series"), tmp_path / "a.ozx")
+    for node in ("0", "1"):
+        ozx.edit(path, node=node, name=f"2026-11-29 An experiment of a long name.lif/Series 00{node}/Position 00{node}")
+    _, out, _ = info(capsys, path)
+    assert max(map(len, out.splitlines())) <= 80
+    rows = [line for line in out.splitlines() if "2026-11-29" in line and "level" in line]
+    assert [row.split("Position ")[1].split()[0] for row in rows] == ["000", "001"]
 
 
 def test_names_cannot_steer_the_terminal(tmp_path, capsys):

@@ -182,6 +182,12 @@ def test_serve_prints_the_address_and_the_source_for_neuroglancer_on_stderr(path
         assert process.stderr.readline() == f"in neuroglancer: {url}/|zarr:\n"
 
 
+def test_serve_gives_the_address_of_a_directory_in_its_form(path):
+    for option, step in ((["--directory"], "zarr3"), (["--ome-version", "0.4"], "zarr2")):
+        with running("serve", path, *option) as ([url], process):
+            assert process.stderr.readline() == f"address: {url}/|{step}:\n"
+
+
 @pytest.mark.parametrize("option", [["--with", "neuroglancer"], ["--with=neuroglancer"]])
 def test_view_says_that_neuroglancer_is_gone(path, capsys, option):
     assert run(["view", str(path), *option]) == 2

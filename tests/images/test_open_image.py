@@ -301,6 +301,17 @@ def test_a_pixel_size_is_one_number_above_0(cells, pixel_size):
         ozx.open_image(cells).read(pixel_size=pixel_size)
 
 
+@pytest.mark.parametrize("channels", [[5, 0], [4, 1, 3], [2]])
+@pytest.mark.parametrize("part", [{}, {"t": 1}, {"region": {"y": (3, 41), "x": (30, 47)}}, {"t": (1, 3)}])
+def test_picked_channels_are_those_of_a_slice(tmp_path, monkeypatch, channels, part):
+    monkeypatch.setattr("ozx.images.selection._BLOCK", 1)  # blocks of one chunk
+    array = np.random.default_rng(0).integers(0, 999, (3, 6, 48, 48), "uint16")
+    ozx.write_image(tmp_path / "a.ozx", array, axes="tcyx", chunks="y=16,x=16", downsample="y,x", sync=False)
+    image = ozx.open_image(tmp_path / "a.ozx")
+    expected = image.read(**part).take(channels, axis=0 if part.get("t") == 1 else 1)
+    assert np.array_equal(image.read(channels=channels, **part), expected)
+
+
 @pytest.mark.parametrize("index", [3, -1])
 def test_one_number_drops_its_axis_in_a_text_as_in_a_mapping(cells, whole, index):
     image = ozx.open_image(cells)

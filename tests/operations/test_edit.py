@@ -101,6 +101,26 @@ def test_a_translation_is_in_a_unit_of_its_axis(tmp_path):
         edit(path, translation="x=10s")
 
 
+def test_contrast_is_set_by_the_new_name_of_a_channel(packed):
+    path = packed("image")
+    edit(path, channel_names=["Cytoplasm", "GFP"], contrast={"cytoplasm": (1, 2), "GFP": (3, 4)})
+    channels = ozx.open_image(path).channels
+    assert [(channel.name, channel.contrast) for channel in channels] == [("Cytoplasm", (1, 2)), ("GFP", (3, 4))]
+    edit(path, channel_names=["A", None], contrast={"cytoplasm": (5, 6), "GFP": (7, 8)})
+    assert [channel.contrast for channel in ozx.open_image(path).channels] == [(5, 6), (7, 8)]
+
+
+def test_one_pixel_size_with_a_unit_keeps_z_and_its_unit(tmp_path):
+    path = tmp_path / "stack.ozx"
+    ozx.write_image(path, np.zeros((3, 8, 8), "uint8"), axes="zyx", pixel_size="z=2um,y=1um,x=1um")
+    result = edit(path, pixel_size="650nm")
+    image = ozx.open_image(path)
+    assert image.scale == (2, 650, 650)
+    assert [axis.unit for axis in image.axes] == ["micrometer", "nanometer", "nanometer"]
+    assert result.notes == ("the root: the pixel size along z is kept; pixel_size='z=2um' sets it",)
+    assert edit(path, pixel_size="z=3um,y=1um,x=1um").notes == ()
+
+
 def test_contrast_is_set_by_name_or_number_of_a_channel(packed):
     path = packed()
     edit(path, channel_names=["DAPI", "GFP"])

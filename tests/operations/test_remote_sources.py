@@ -54,7 +54,7 @@ class TestRecover:
             with pytest.raises(FormatError, match="no local file header") as caught:
                 ozx.recover(server.url, tmp_path / "a.ozx")
             assert caught.value.path == server.url
-            with pytest.raises(UsageError, match="a node"):
+            with pytest.raises(UsageError, match="found the node 0 in a file"):
                 ozx.recover(f"{server.url}|zip:0/", tmp_path / "a.ozx")
 
     def test_a_file_that_changes(self, tmp_path):
@@ -99,7 +99,7 @@ class TestVerify:
             verify(f"{served.url}/cells.ozx")
 
     def test_a_node(self, served):
-        with pytest.raises(UsageError, match="a node"):
+        with pytest.raises(UsageError, match="found the node 0 in a file"):
             verify(f"{served.url}/cells.ozx|zip:0/")
 
     def test_a_bucket(self, bucket):  # noqa: F811

@@ -1,5 +1,6 @@
 """An array as an image: what is said of it, and what is refused."""
 
+import io
 import os
 
 import dask.array as da
@@ -421,3 +422,28 @@ def test_arrays_that_are_no_images(out):
         write_image(out, np.zeros((9, 9), "longdouble"))
     with pytest.raises(ResourceError, match="does not exist"):
         write_image(out.parent / "nowhere" / "a.ozx", PIXELS)
+
+
+def test_an_open_file_gets_the_bytes_of_a_file_and_stays_open(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 999, (2, 600, 500), "uint16")
+    path = write_image(tmp_path / "a.ozx", pixels, axes="cyx", name="n", sync=False).path
+    memory = io.BytesIO()
+    memory.write(b"before")
+    assert write_image(memory, pixels, axes="cyx", name="n").path == "<BytesIO>"
+    assert memory.getvalue() == b"before" + (tmp_path / "a.ozx").read_bytes()
+    with open(tmp_path / "b.ozx", "wb") as file:
+        assert write_image(file, pixels, axes="cyx", name="n").path == str(tmp_path / "b.ozx")
+        assert not file.closed
+    assert (tmp_path / "b.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
+    assert np.array_equal(ozx.read(path), pixels)
+
+
+def test_an_open_file_gets_nothing_if_the_image_cannot_be_written(tmp_path):
+    memory = io.BytesIO()
+    with pytest.raises(UsageError):
+        write_image(memory, np.zeros((4, 4)), axes="yxc")
+    assert memory.getvalue() == b""
+    (tmp_path / "a.ozx").touch()
+    for file in (io.StringIO(), io.FileIO(tmp_path / "a.ozx")):
+        with file, pytest.raises(UsageError, match="expected a file that is open for writing bytes"):
+            write_image(file, np.zeros((4, 4)))

@@ -26,7 +26,11 @@ _MOST_NODES = 3
 @click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path(), callback=expand_argument)
 @many_options(has_out_dir=False, has_dask=False)
 @node_option
-@click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
+@click.option(
+    "--pixel-size",
+    metavar="N[U]|A=N,...",
+    help="Pixel size of y and x, as in 0.65um, or by axis, as in z=2um,y=0.65um,x=0.65um.",
+)
 @click.option("--time-interval", metavar="N[U]", help="Time between time points, as in 20s.")
 @click.option("--translation", metavar="A=N[U],...", help="Position of the first pixel by axis, as in y=20um,x=10um.")
 @click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
@@ -46,7 +50,7 @@ def command(*, arguments: tuple[str, ...], yes: bool, **options: Any) -> int:
     All images of FILE are edited, including those of a plate or a series; plate.ozx/A/1/0 selects
     one image. FILE is replaced when the new file is complete. Pixels do not change.
 
-    A pixel size without an axis applies to all axes of space. Give the size at full resolution; the other levels and
+    A pixel size without an axis applies to y and x; z is kept. Give the size at full resolution; the other levels and
     the label images change by the same factor. A single unit applies to axes of its kind (space or time): to those
     with a given pixel size, or to all of them if no pixel size is given. Numbers are not converted, except those of a
     translation, which are positions in the unit of the axis. Write a comma in a name as \\,.

@@ -80,6 +80,7 @@ _WIDTH = 80
 _LABEL = 11
 _MOST_ROWS = 12
 _MOST_NOTES = 8
+_LONGEST, _SHORTEST = 40, 12  # characters of a cell
 
 _TIMES = "×"
 _NOTHING = "–"
@@ -105,7 +106,7 @@ _UNITS = {
 
 
 def describe(inspection: Inspection) -> str:
-    """Return the text that describes an `inspection`, at most 80 columns wide unless names are long."""
+    """Return the text that describes an `inspection`, at most 80 columns wide unless a level has many axes."""
     images = inspection.images
     lines = _head(inspection)
     lines += _whole(inspection)
@@ -113,7 +114,12 @@ def describe(inspection: Inspection) -> str:
         # The fields of a plate are alike; the images of a series are not.
         is_big_plate = inspection.plate is not None and inspection.image_count > _MOST_ROWS
         shown = [_summary(image) for image in images[: 3 if is_big_plate else _MOST_ROWS]]
-        lines += ["", f"{inspection.image_count:,} images", *_table(shown), *_more(inspection.image_count - len(shown))]
+        lines += [
+            "",
+            f"{inspection.image_count:,} images",
+            *_table(shown, most=_WIDTH),
+            *_more(inspection.image_count - len(shown)),
+        ]
     if images:
         lines += _image(images[0], is_only=inspection.image_count == 1)
     elif inspection.arrays:
@@ -220,13 +226,15 @@ def _whole(inspection: Inspection) -> list[str]:
 def _image(image: ImageSummary, *, is_only: bool) -> list[str]:
     lines = []
     if not is_only:
-        lines += ["", f"image {one_line(image.path or '.')}" + (f": {one_line(image.name)}" if image.name else "")]
+        title = f"image {one_line(image.path or '.')}" + (f": {one_line(image.name)}" if image.name else "")
+        lines += ["", _short_inside(title, _WIDTH)]
     lines += ["", "axes", *_axes(image)]
     if image.channels:
         rows = [
-            [str(number), channel.label or "?", _color(channel.color)] for number, channel in enumerate(image.channels)
+            [str(number), channel.label or "?", _color(channel.color), _contrast(channel.contrast)]
+            for number, channel in enumerate(image.channels)
         ]
-        lines += ["", "channels", *_first(rows, "><<")]
+        lines += ["", "channels", *_first(rows, "><<<")]
     lines += ["", "levels", *_levels(image.levels, image.axes)]
     if image.records is not None:
         frames = f"({image.records.frames:,} frame{'s' if image.records.frames != 1 else ''})"
@@ -324,6 +332,10 @@ def _color(color: str | None) -> str:
     return "" if color is None else f"#{color}"
 
 
+def _contrast(contrast: tuple[float, float] | None) -> str:
+    return "" if contrast is None else f"{contrast[0]:,.6g} to {contrast[1]:,.6g}"
+
+
 def _product(lengths: tuple[int, ...] | None) -> str:
     if lengths is None:
         return "?"
@@ -340,21 +352,33 @@ def _more(count: int) -> list[str]:
 
 def _first(rows: Sequence[Sequence[str]], align: str | None = None) -> list[str]:
     """Return the first rows of a table, and how many more there are."""
-    return [*_table(rows[:_MOST_ROWS], align), *_more(len(rows) - _MOST_ROWS)]
+    return [*_table(rows[:_MOST_ROWS], align, most=_WIDTH), *_more(len(rows) - _MOST_ROWS)]
 
 
-def _table(rows: Sequence[Sequence[str]], align: str | None = None, gap: int = 2) -> list[str]:
-    """Return a table as lines with aligned columns; `align` has ``<`` or ``>`` for each column."""
+def _table(rows: Sequence[Sequence[str]], align: str | None = None, gap: int = 2, most: int | None = None) -> list[str]:
+    """Return a table as lines with aligned columns; `align` has ``<`` or ``>`` for each column.
+
+    Cells are cut in their middle, because long names differ at their ends: to 40 characters, and the widest columns
+    until a line has at most `most` characters.
+    """
     if not rows:
         return []
-    cells = [[_short(one_line(cell), 40) for cell in row] for row in rows]
+    cells = [[_short_inside(one_line(cell), _LONGEST) for cell in row] for row in rows]
     sides = align or "<" * len(cells[0])
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    while most is not None and sum(width + gap for width in widths if width) > most and max(widths) > _SHORTEST:
+        widths[widths.index(max(widths))] -= 1
     lines = []
     for row in cells:
-        parts = [f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True) if width]
+        columns = zip(row, sides, widths, strict=True)
+        parts = [f"{_short_inside(cell, width):{side}{width}}" for cell, side, width in columns if width]
         lines.append(("  " + (" " * gap).join(parts)).rstrip())
     return lines
+
+
+def _short_inside(text: str, width: int) -> str:
+    end = (width - 1) // 2
+    return text if len(text) <= width else text[: width - 1 - end] + _MORE + text[len(text) - end :]
 
 
 def _short(text: str, width: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.nodes import Node, join_path, ome_at
+from ozx.hierarchy.ome.colors import parse_window
 from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Plate, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
@@ -180,9 +182,16 @@ def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> l
     if not ome.multiscales:
         what = "the node has no multiscales" if path in nodes else "there is no node"
         notes.append(f"{path or 'the root'}: an image is listed here, but {what}")
-    listed = map(as_object, as_list(as_object(ome.raw.get("omero")).get("channels")))
-    channels = tuple(Channel(as_text(channel.get("label")), as_text(channel.get("color"))) for channel in listed)
+    channels = tuple(map(_channel, as_list(as_object(ome.raw.get("omero")).get("channels"))))
     return [_describe(nodes, path, multiscale, channels, notes) for multiscale in ome.multiscales]
+
+
+def _channel(value: Any) -> Channel:
+    channel = as_object(value)
+    window = parse_window(as_object(channel.get("window")))
+    return Channel(
+        as_text(channel.get("label")), as_text(channel.get("color")), None if window is None else window.contrast
+    )
 
 
 def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> LevelSummary:

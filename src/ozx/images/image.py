@@ -341,7 +341,8 @@ class Image:
     def thumbnail(self, size: int = 256) -> NDArray[np.uint8]:
         """Return a picture (y, x, 3): red, green and blue of a plane, in the colours and contrast of the metadata.
 
-        Only the smallest level with enough pixels is read. A plate shows the first field of each well.
+        Labels are not drawn over it. Only the smallest level with enough pixels is read. A plate shows the first field
+        of each well.
 
         Parameters
         ----------

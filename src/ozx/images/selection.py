@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import UsageError
+from ozx.errors import ResourceError, UsageError
 from ozx.hierarchy.ome.model import Axis, unknown_axis
 from ozx.hierarchy.ome.units import check_unit, unit_factor
 from ozx.hierarchy.subset.region import (
@@ -29,6 +29,7 @@ Bounds = tuple[float | None, float | None] | slice | int
 
 # Sizes of pixels are rounded decimals.
 _TOLERANCE = 1 + 1e-6
+_BLOCK = 1 << 24  # bytes
 
 
 def choose_level(
@@ -68,8 +69,36 @@ def read_part(
     if list(chosen) == list(range(chosen[0], chosen[0] + len(chosen))):  # one request
         key[axis] = slice(chosen[0], chosen[-1] + 1)
         return level[tuple(key)]
-    parts = [level[(*key[:axis], channel, *key[axis + 1 :])] for channel in chosen]
-    return np.stack(parts, axis=sum(isinstance(part, slice) for part in key[:axis]))
+    kept = [at for at, part in enumerate(key) if isinstance(part, slice)]
+    lengths = [len(chosen) if at == axis else len(range(*_bounds(key[at], level.shape[at]))) for at in kept]
+    try:
+        pixels = np.empty(lengths, level.dtype)
+    except MemoryError:
+        raise ResourceError(
+            "not enough memory for this part", hint="Read a smaller part, or a coarser level."
+        ) from None
+    for number, channel in enumerate(chosen):
+        key[axis] = channel
+        _fill(pixels[tuple(number if at == axis else slice(None) for at in kept)], level, key)
+    return pixels
+
+
+def _fill(pixels: NDArray[Any], level: Level, key: list[slice | int]) -> None:
+    """Read a part of a level into `pixels`, some whole chunks at a time: a copy of all would double the memory."""
+    at = next((at for at, part in enumerate(key) if isinstance(part, slice)), None)
+    if at is None:
+        pixels[...] = level[tuple(key)]
+        return
+    start, stop, _ = _bounds(key[at], level.shape[at])
+    chunk = max(1, level.chunks[at])
+    step = max(1, _BLOCK // max(1, chunk * pixels.nbytes // max(1, stop - start))) * chunk
+    for first in range(start - start % chunk, stop, step):
+        begin, end = max(start, first), min(stop, first + step)
+        pixels[begin - start : end - start] = level[(*key[:at], slice(begin, end), *key[at + 1 :])]
+
+
+def _bounds(part: slice | int, length: int) -> tuple[int, int, int]:
+    return part.indices(length) if isinstance(part, slice) else (part, part + 1, 1)
 
 
 def choose_channels(

@@ -110,10 +110,10 @@ def edit(
     node
         Path of a node below `path`, such as ``A/1/0`` or ``labels/cells``.
     pixel_size
-        Size of a pixel at full resolution, for all axes of space (``0.65``) or by axis (``{"y": 0.65, "x": 0.65}``), in
-        the unit of the axis; as text, also with units: ``"0.65um"``, ``"z=2um,y=0.65um,x=0.65um"``. The scales of the
-        other levels and all translations change by the same factor, and so do those of label images, which may have
-        another resolution. A named axis must be in one of the images; images without this axis stay unchanged.
+        Size of a pixel at full resolution, for y and x (``0.65``; z is kept) or by axis (``{"y": 0.65, "x": 0.65}``),
+        in the unit of the axis; as text, also with units: ``"0.65um"``, ``"z=2um,y=0.65um,x=0.65um"``. The scales of
+        the other levels and all translations change by the same factor, and so do those of label images, which may
+        have another resolution. A named axis must be in one of the images; images without this axis stay unchanged.
     time_interval
         Time between neighbouring time points, ``20`` or ``"20s"``: the pixel size along ``t``.
     translation
@@ -129,7 +129,7 @@ def edit(
         one of red, green, blue, cyan, magenta, yellow, white.
     contrast
         For some channels, by name or number, the values that are shown as black and in full colour:
-        ``{"DAPI": (100, 4000)}`` or ``"DAPI=100:4000"``.
+        ``{"DAPI": (100, 4000)}`` or ``"DAPI=100:4000"``. Names are the new ones, if `channel_names` renames channels.
     name
         Name of the image or, if the root is a plate, of the plate.
     forget_recovered
@@ -171,7 +171,7 @@ def edit(
     axis y 0.325 0.65 micrometer
     axis x 0.325 0.65 micrometer
     """
-    edits = parse_edits(
+    parsed = parse_edits(
         pixel_size=pixel_size,
         time_interval=time_interval,
         translation=translation,
@@ -182,6 +182,7 @@ def edit(
         name=name,
         forget_recovered=forget_recovered,
     )
+    edits = replace(parsed, keeps_z=True)
     location = Place.parse(path, node)
     kind = location.kind()
     if kind == "a URL":

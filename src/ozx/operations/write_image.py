@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from ozx.calls import public_call
 from ozx.errors import UsageError
@@ -41,7 +46,7 @@ class WriteImageResult(JsonResult):
     Attributes
     ----------
     path
-        Path of the file.
+        Path of the file; of an open file its name.
     entries, bytes
         Number of entries, and length of the file in bytes.
     notes
@@ -56,7 +61,7 @@ class WriteImageResult(JsonResult):
 
 @public_call(scale="pixel_size", channels="channel_names")
 def write_image(  # noqa: PLR0913 (one argument for each choice)
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | BinaryIO,
     array: ArrayLike,
     *,
     axes: str | Sequence[str] | None = None,
@@ -82,7 +87,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     Parameters
     ----------
     path
-        The file to write.
+        The file to write, or a binary file that is open for writing, or `io.BytesIO`, which stays open.
     array
         An array of NumPy, dask, zarr or xarray, or any other array that returns slices. It is read block by block, each
         pixel once if the chunks of the array allow it. From the coordinates of an array of xarray come pixel sizes and
@@ -142,7 +147,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError
-        The file cannot be written. After any error, `path` is as it was before.
+        The file cannot be written. After any error, `path` is as it was before, but for an open file on a full disk.
 
     Examples
     --------
@@ -156,13 +161,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     """
     if hasattr(path, "shape") and isinstance(array, str | os.PathLike):
         raise UsageError("expected the path first, then the array", hint="Write ozx.write_image(path, array).")
-    output = Output(Place.output(path, remote=True), force, sync=sync)
-    target = output.path
-    check_name(target, "an .ozx file")
-    if target.rstrip("/").endswith(".zarr"):
-        raise UsageError(
-            f"expected the name of an .ozx file; got {target}", hint="ozx.unpack makes a directory of an .ozx file."
-        )
+    target, output = _target(path, force=force, sync=sync)
     names = own_axes(array) if axes is None else axes
     known = read_coordinates(array, None if names is None else axis_names(array, names))
     title = image_title(known.name if name is None else name, target)
@@ -178,11 +177,41 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         image = _with_labels(image, labels, method, axis_names(array, names), has_own=axes is None)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
-    with output.spooled() as new:
+    with _opened(output) as descriptor:
         progress = begin_phase(progress or NO_PROGRESS, os.path.basename(target), count_bytes(hierarchy))
-        entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
+        entries, size = write_hierarchy(descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()
     return WriteImageResult(target, entries, size, tuple(known.notes))
+
+
+def _target(path: str | os.PathLike[str] | BinaryIO, *, force: bool, sync: bool) -> tuple[str, Output | BinaryIO]:
+    """Return the name of what is written, and the output, or the open file."""
+    if not isinstance(path, str | os.PathLike) and hasattr(path, "write"):
+        if isinstance(path, io.TextIOBase) or not getattr(path, "writable", lambda: True)():
+            raise UsageError(f"expected a file that is open for writing bytes; got {path!r:.200}")
+        name = getattr(path, "name", None)
+        return name if isinstance(name, str) else f"<{type(path).__name__}>", path
+    output = Output(Place.output(path, remote=True), force, sync=sync)  # type: ignore[arg-type]  # refuses other types
+    check_name(output.path, "an .ozx file")
+    if output.path.rstrip("/").endswith(".zarr"):
+        raise UsageError(
+            f"expected the name of an .ozx file; got {output.path}",
+            hint="ozx.unpack makes a directory of an .ozx file.",
+        )
+    return output.path, output
+
+
+@contextmanager
+def _opened(output: Output | BinaryIO) -> Iterator[int]:
+    """Yield the descriptor of a new file; an open file gets its bytes at the end, if nothing failed."""
+    if isinstance(output, Output):
+        with output.spooled() as new:
+            yield new.descriptor
+        return
+    with tempfile.TemporaryFile() as file:
+        yield file.fileno()
+        file.seek(0)
+        shutil.copyfileobj(file, output)
 
 
 def _with_labels(

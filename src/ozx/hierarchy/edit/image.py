@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import zip_longest
 from math import prod
 from typing import Any
 
@@ -121,7 +122,7 @@ def edit_channels(
     old = list(as_list(omero.get("channels")))
     data_type = None if array is None else array.data_type
     channels, made = _complete(old, count, data_type)
-    windows = _windows(edits.contrast, old, count, node or "the image")
+    windows = _windows(edits, old, count, node or "the image")
     differences = []
     for index, channel in enumerate(channels[:count]):
         before = as_object(old[index] if index < len(old) else None)
@@ -147,14 +148,14 @@ def edit_channels(
     return differences
 
 
-def _windows(
-    contrast: Mapping[str | int, tuple[float, float]], channels: Sequence[Any], count: int, where: str
-) -> dict[int, tuple[float, float]]:
-    """Return the requested contrast windows by the number of their channel."""
+def _windows(edits: Edits, channels: Sequence[Any], count: int, where: str) -> dict[int, tuple[float, float]]:
+    """Return the requested contrast windows by the number of their channel; its new name comes before its old one."""
     labels = [as_text(as_object(channel).get("label")) for channel in channels]
+    named = [new or old for new, old in zip_longest((edits.channel_names or ())[:count], labels)]
+    known = {(name or "").lower() for name in named}
     found: dict[int, tuple[float, float]] = {}
-    for channel, window in contrast.items():
-        by_name = labels if isinstance(channel, str) else ()
+    for channel, window in edits.contrast.items():
+        by_name = () if isinstance(channel, int) else named if channel.lower() in known else labels
         (number,) = find_channels([str(channel)], by_name, count, where)
         if number in found:
             raise UsageError(f"{where}: the contrast of channel {number} is given twice, by name and by number")

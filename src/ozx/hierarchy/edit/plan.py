@@ -178,6 +178,8 @@ class _DocumentEditor:
         absent = [axis for axis in edits.axis_names if axis not in {found.name for found in axes}]
         if absent:
             self._notes.add(path, f"not changed along {', '.join(absent)}: the image has no such axis")
+        if edits.space_size is not None and (kept := edits.kept_z(axes)) is not None:
+            self._notes.add(path, f"the pixel size along {kept} is kept; pixel_size='{kept}=2um' sets it")
         if here.is_empty:
             return
         edited = edit_image(self.open(path), here, path, array=self._full_resolution(path), version=self._version)

@@ -79,6 +79,8 @@ class Edits:
     name: str | None
     # The pixel size along each axis of space that `pixel_size` lacks.
     space_size: float | None = None
+    # Whether `space_size` is for y and x alone: the distance between planes is seldom the size of a pixel.
+    keeps_z: bool = False
     # The unit of `space_size` if `unit` contains only units of other axes.
     space_unit: str | None = None
     # The pixel values shown as black and in full colour, by name or number of the channel.
@@ -113,11 +115,20 @@ class Edits:
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
         if self.space_size is not None:
-            sizes = dict.fromkeys(_of_space(_types(axes)), self.space_size) | sizes
+            sizes = dict.fromkeys(self._sized(axes), self.space_size) | sizes
         units = replace(self, pixel_size=sizes).units_for(axes) if self.space_size is not None else self.units_for(axes)
         moved = {axis: place for axis, place in self.translation.items() if axis in names}
         # By axis: a single unit would go to other axes once some pixel sizes are removed.
         return replace(self, pixel_size=sizes, unit=units or None, space_size=None, space_unit=None, translation=moved)
+
+    def kept_z(self, axes: Sequence[Axis]) -> str | None:
+        """Return the axis of space that a size for all axes leaves as it is; None if there is none."""
+        names = _of_space(axes) if self.keeps_z else []
+        return next((name for name in names if name.lower() == "z" and len(names) > 1), None)
+
+    def _sized(self, axes: Sequence[Axis]) -> list[str]:
+        """Return the axes that get `space_size`."""
+        return [name for name in _of_space(axes) if name != self.kept_z(axes)]
 
     def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
         """Return the requested unit of each of an image's axes, by axis name.
@@ -130,7 +141,7 @@ class Edits:
             kind = axis_type_of(self.unit)
             chosen = [name for name in types if name in self.pixel_size] if self.pixel_size else list(types)
             return {name: self.unit for name in chosen if types[name] in (kind, None)}
-        of_space = {} if self.space_unit is None else dict.fromkeys(_of_space(types), self.space_unit)
+        of_space = {} if self.space_unit is None else dict.fromkeys(self._sized(axes), self.space_unit)
         return of_space | {name: unit for name, unit in (self.unit or {}).items() if name in types}
 
     def check_axes(self, images: Iterable[Sequence[Axis]]) -> None:
@@ -383,8 +394,8 @@ def _parse_colors(values: Sequence[str | None] | None) -> tuple[str | None, ...]
     return None if colors is None else tuple(color if color is None else parse_color(color) for color in colors)
 
 
-def _of_space(types: Mapping[str, str | None]) -> list[str]:
-    return [name for name, kind in types.items() if kind == "space"]
+def _of_space(axes: Sequence[Axis]) -> list[str]:
+    return [name for name, kind in _types(axes).items() if kind == "space"]
 
 
 def _types(axes: Sequence[Axis]) -> dict[str, str | None]:

@@ -150,6 +150,11 @@ class Window:
     min: float | None
     max: float | None
 
+    @property
+    def contrast(self) -> tuple[float, float]:
+        """The values that are shown as black and as full colour."""
+        return self.start, self.end
+
 
 @dataclass(frozen=True, slots=True)
 class ShownChannel:
@@ -169,7 +174,7 @@ class ShownChannel:
     @property
     def contrast(self) -> tuple[float, float] | None:
         """The pixel values that are shown as black and as full colour, or None."""
-        return None if self.window is None else (self.window.start, self.window.end)
+        return None if self.window is None else self.window.contrast
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +218,13 @@ def _parse_channel(channel: dict[str, Any]) -> ShownChannel:
         label=as_text(channel.get("label")),
         color=None if match is None else match[1].upper(),
         active=active if isinstance(active, bool) else True,
-        window=_parse_window(as_object(channel.get("window"))),
+        window=parse_window(as_object(channel.get("window"))),
         emission=emission[0] if emission is not None and emission[0] > 0 else None,
     )
 
 
-def _parse_window(window: dict[str, Any]) -> Window | None:
+def parse_window(window: dict[str, Any]) -> Window | None:
+    """Return a channel's contrast from its ``window``; None if it has no two values in order."""
     shown = as_numbers([window.get("start"), window.get("end")])
     if shown is None or not shown[0] < shown[1]:
         return None

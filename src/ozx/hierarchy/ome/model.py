@@ -244,7 +244,7 @@ class Multiscale:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Name and colour of a channel, each None if missing.
+    """Name, colour and contrast of a channel, each None if missing.
 
     Attributes
     ----------
@@ -252,10 +252,13 @@ class Channel:
         Its name.
     color
         Six hexadecimal digits, RRGGBB.
+    contrast
+        The pixel values that are shown as black and in full colour.
     """
 
     label: str | None
     color: str | None
+    contrast: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
