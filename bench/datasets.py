@@ -146,6 +146,28 @@ def make_cuts(folder: Path, *, quick: bool) -> Path:
     return root
 
 
+def make_training(folder: Path, *, quick: bool) -> Path:
+    """Return the directory of an image of 2 × 8192² (uint16) in shards of 32 MiB; `archive_of` names its file."""
+    import ozx
+
+    root = folder / f"training{'-quick' if quick else ''}.ome.zarr"
+    if root.is_dir():
+        return root
+    side = 1024 if quick else 8192
+    pixels = np.random.default_rng(1).poisson(200, (2, side, side)).astype("uint16")
+    layout = {axis: {"chunks": 256, "shards": side // 2} for axis in "yx"}
+    ozx.write_image(
+        archive_of(root),
+        pixels,
+        axes="cyx",
+        force=True,
+        sync=False,
+        **{name: {axis: lengths[name] for axis, lengths in layout.items()} for name in ("chunks", "shards")},
+    )
+    ozx.unpack(archive_of(root), root, sync=False)
+    return root
+
+
 def make_small_chunks(folder: Path, layout: str, *, quick: bool) -> Path:
     """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16); `archive_of` names its .ozx file.
 

@@ -24,6 +24,7 @@ import resharding
 import scaling
 import stores
 import streaming
+import training
 import validating
 import viewer
 from measuring import Group
@@ -33,6 +34,7 @@ GROUPS: dict[str, Group] = {
     **containers.GROUPS,
     **stores.GROUPS,
     **streaming.GROUPS,
+    **training.GROUPS,
     **programs.GROUPS,
     **remote.GROUPS,
     **resharding.GROUPS,

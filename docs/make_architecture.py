@@ -12,6 +12,7 @@ ROOT = DOCS.parent
 _JOBS = {
     "cli": "commands; the only place that prints",
     "integrations": "plugins for other programs",
+    "torch": "crops for training",
     "desktop": "double-click, viewer, ozx serve",
     "operations": "one verb, one result",
     "validation": "rules, findings, reports",
@@ -48,7 +49,7 @@ def layers() -> list[list[str]]:
     Examples
     --------
     >>> layers()[0], layers()[-1]
-    (['cli', 'integrations'], ['quoting'])
+    (['cli', 'integrations', 'torch'], ['quoting'])
     """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (contract for contract in contracts if contract.get("containers") == ["ozx"])

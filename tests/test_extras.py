@@ -19,8 +19,8 @@ from ozx.extras import install_hint
 ROOT = Path(__file__).parents[1]
 IMAGE = FIXTURES / "image.ome.zarr"
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-#: For developers, or without wheels for every platform.
-_NOT_IN_ALL = {"all", "zipfile-deflate64", "napari", "dev", "ci", "ecosystem", "docs", "fuzz", "bench"}
+#: For developers, or without wheels for every platform, or very large.
+_NOT_IN_ALL = {"all", "zipfile-deflate64", "napari", "torch", "dev", "ci", "ecosystem", "docs", "fuzz", "bench"}
 
 
 def test_all_has_every_extra_with_wheels_for_every_platform():

@@ -182,6 +182,8 @@ _RENAMED = {"import_tiff": "import_image", "import_tiffs": "import_images"}
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
+        if name == "torch":
+            return importlib.import_module("ozx.torch")
         if name in _RENAMED:
             former, name = name, _RENAMED[name]
             warnings.warn(f"ozx.{former} is now called ozx.{name}", __getattr__("OzxWarning"), stacklevel=2)

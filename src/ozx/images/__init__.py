@@ -6,6 +6,8 @@
     Rendering of images: the pixels to read, and their colours.
 ``opening``, ``selection``, ``data_array``
     Images opened by path and node; the part of an image that a reader asks for; a level as an array of xarray.
+``crops``
+    Random crops out of many images, for training.
 ``thumbnail``
     The picture of a hierarchy of any kind.
 ``pixel_source``, ``description``
