@@ -74,7 +74,6 @@ MAY_FAIL = {
         "FileIO.readall",
     ): "what nobody can read, the desktop cannot either; only the status says so",
 }
-RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 # What removing a tree calls.
 _RMTREE = {"lstat", "open", "fstat", "scandir", "unlink", "rmdir"}
 # What removing a file or a tree calls: where that fails, a leftover stays.
@@ -186,10 +185,6 @@ def test_every_call_fails_once_in_either_of_two_processes(tmp_path, sources, mon
     work = next(work for work in WORKS if work.name == "unpack")
     # A forked child has one thread, whatever ran here before: only then there is a second process.
     assert run_in_child(lambda: check_faults(tmp_path, sources, work, old=True)) == 0
-
-
-def test_the_page_says_how_many_kinds_of_calls_fail():
-    assert f"and so on ({len(KINDS)} kinds)" in " ".join(RELIABILITY.read_text(encoding="utf-8").split())
 
 
 def test_every_command_is_tried_or_writes_nothing():
