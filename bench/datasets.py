@@ -244,6 +244,19 @@ def make_chunked_image(folder: Path, planes: int = 100) -> tuple[Path, Path]:
     return root, old
 
 
+def make_crop_source(folder: Path, side: int, chunks: str) -> Path:
+    """Return an image of four planes of noise over a slope, in chunks of a given size."""
+    import ozx
+
+    path = folder / f"crop-{side}-{chunks}.ozx"
+    if not path.is_file():
+        noise = np.random.default_rng(0)
+        y, x = np.mgrid[:side, :side]
+        pixels = np.stack([(y // 16 + x // 16 + noise.poisson(8, (side, side))).astype("uint16") for _ in range(4)])
+        ozx.write_image(path, pixels, axes="zyx", chunks=chunks, sync=False)
+    return path
+
+
 def make_wide_image(folder: Path, *, quick: bool) -> Path:
     """Return an .ozx file with one image of cells, 20,480 × 20,480 pixels (uint16), and its levels.
 

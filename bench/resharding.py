@@ -1,8 +1,9 @@
-"""Benchmark of moving chunks into shards, against programs that decode and encode the chunks, and against cp -r."""
+"""Benchmarks of moving chunks into shards, and of crops, against programs that decode and encode the chunks."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import datasets
@@ -37,4 +38,34 @@ def bench_reshard(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     return [Table(title, rows, goal, bytes=size, show_memory=True, wanted_ratios=ratios)]
 
 
-GROUPS = {"reshard": Group(bench_reshard, ("zarr", "tensorstore", "numpy", "cp"))}
+def bench_crop(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
+    """Measure a crop whose edges lie within chunks, against reading the region and writing the array."""
+    side = 1024 if quick else 8192
+    region = f"y={side // 80}:{side - side // 40},x={side // 27}:{side - side // 40}"
+    out, other = str(folder / "crop.ozx"), str(folder / "written.ozx")
+    for chunk in (512, 2048):
+        chunks = f"y={chunk},x={chunk}"
+        source = str(datasets.make_crop_source(folder, side, chunks))
+        measures = {
+            "ozx extract --region": in_worker("resharding_tasks.ozx_crop", source, out, region),
+            "ozx.read, then write_image": in_worker("resharding_tasks.read_and_write", source, other, region, chunks),
+        }
+        for measure in measures.values():
+            measure(Row(""))
+        in_worker("resharding_tasks.compare_crops", out, other)(Row(""))
+        remove(out)
+        remove(other)
+        rows = [Row(name) for name in measures]
+        for _ in range(rounds):
+            for row, measure, made in zip(rows, measures.values(), (out, other), strict=True):
+                measure(row)
+                remove(made)
+        title = f"cut {region} out of 4 × {side:,} × {side:,} (uint16, chunks of {chunk}², levels computed anew)"
+        ratios = {"ozx.read, then write_image": 1 / 1.3}
+        yield Table(title, rows, "≤ 1.3 × the time of the other way", bytes=8 * side * side, wanted_ratios=ratios)
+
+
+GROUPS = {
+    "reshard": Group(bench_reshard, ("zarr", "tensorstore", "numpy", "cp")),
+    "crop": Group(bench_crop, ("zarr", "numpy")),
+}

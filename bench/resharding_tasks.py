@@ -1,4 +1,4 @@
-"""Resharding tasks: ozx, zarr-python and tensorstore make the same shards."""
+"""Resharding tasks: ozx, zarr-python and tensorstore make the same shards; and a crop, in two ways."""
 
 from __future__ import annotations
 
@@ -18,6 +18,37 @@ def ozx_repack(source: str, out: str, checksums: str = "add") -> Callable[[], ob
 
     repack = ozx.repack
     return lambda: repack(source, out, shards="y=4096,x=4096", chunk_checksums=checksums, sync=False)
+
+
+def ozx_crop(source: str, out: str, region: str) -> Callable[[], object]:
+    """Cut out a region by `ozx.extract`."""
+    import ozx
+
+    extract = ozx.extract
+    return lambda: extract(source, out, region=region, sync=False)
+
+
+def read_and_write(source: str, out: str, region: str, chunk: str) -> Callable[[], object]:
+    """Read a region by `ozx.read`, then write the array by `ozx.write_image` in the same chunks."""
+    import ozx
+
+    read, write = ozx.read, ozx.write_image
+    return lambda: write(out, read(source, region=region), axes="zyx", chunks=chunk, sync=False)
+
+
+def compare_crops(made: str, other: str) -> Repeated:
+    """Compare all levels of two images."""
+    import numpy as np
+
+    import ozx
+
+    def run() -> None:
+        one, two = ozx.open_image(made), ozx.open_image(other)
+        assert len(one.levels) == len(two.levels)
+        for level in range(len(one.levels)):
+            assert np.array_equal(one.read(level=level), two.read(level=level)), level
+
+    return Repeated(run, lambda _: None)
 
 
 def zarr_reshard(source: str, out: str) -> Callable[[], object]:
