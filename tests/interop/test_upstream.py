@@ -5,6 +5,9 @@ Each test asserts that a fault is still there: the day it fails, the program is 
 
 import contextlib
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -124,6 +127,23 @@ def test_zarr_python_loses_the_order_of_transposed_strings(tmp_path: Path) -> No
     array: Any = zarr.open_array(write(tmp_path / "a.zarr", strings), mode="r+")
     array[...] = values
     assert array[...].tolist() == (values if IS_REPAIRED else values.T).tolist()
+
+
+# --- numcodecs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("version", "imports"), [("1.0.1", True), ("1.0.1.post0", False)])
+def test_numcodecs_cannot_be_imported_beside_a_post_release_of_zfpy(
+    version: str, *, imports: bool, tmp_path: Path
+) -> None:
+    metadata = tmp_path / f"zfpy-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: zfpy\nVersion: {version}\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", "import numcodecs"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (found.returncode == 0) == imports, outdated("numcodecs.md")
+    assert imports or "invalid literal for int() with base 10: 'post0'" in found.stderr
 
 
 # --- ngff-zarr ------------------------------------------------------------------------------------
