@@ -20,7 +20,7 @@ SHAPES = {
 }
 QUICK_SHAPES = {"many": (200, 80_000), "large": (2, 8 << 20), "small": (400, 5_000)}
 
-_ROW = 200  # chunks per folder
+ROW = 200  # chunks per folder of `make_chunks`
 
 
 def make(folder: Path, name: str, *, quick: bool) -> Path:
@@ -43,7 +43,7 @@ def make_chunks(folder: Path, name: str, count: int, size: int) -> Path:
         "node_type": "group",
         "attributes": {"ome": {"version": "0.5", "multiscales": multiscales}},
     }
-    rows, columns = -(-count // _ROW), min(count, _ROW)
+    rows, columns = -(-count // ROW), min(count, ROW)
     array = {
         "zarr_format": 3,
         "node_type": "array",
@@ -61,7 +61,7 @@ def make_chunks(folder: Path, name: str, count: int, size: int) -> Path:
     for row in range(rows):
         (staging / "0" / "c" / str(row)).mkdir(parents=True)
     for number in range(count):
-        with open(staging / "0" / "c" / str(number // _ROW) / str(number % _ROW), "wb") as file:
+        with open(staging / "0" / "c" / str(number // ROW) / str(number % ROW), "wb") as file:
             file.writelines(os.urandom(1 << 20) for _ in range(size // (1 << 20)))
             file.write(os.urandom(size % (1 << 20)))
     staging.rename(root)

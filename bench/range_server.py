@@ -1,7 +1,7 @@
 """An HTTP server for ranges of files, in a separate process: ``range_server.py FOLDER DELAY`` prints its port.
 
 The server waits `DELAY` seconds before each answer, as a network does, and keeps connections open. The path
-``/-/requests`` returns the number of requests so far.
+``/-/requests`` returns the number of requests so far, ``/-/bytes`` the bytes of all bodies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, folder: str, delay: float) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder, self.delay = folder, delay
-        self.count, self.counting = 0, threading.Lock()
+        self.count, self.sent, self.counting = 0, 0, threading.Lock()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -41,8 +41,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         server = self.server
-        if self.path == "/-/requests":
-            self._answer(200, str(server.count).encode())
+        if self.path.startswith("/-/"):
+            self._answer(200, str(server.sent if self.path == "/-/bytes" else server.count).encode())
             return
         with server.counting:
             server.count += 1
@@ -75,6 +75,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", place)
         self.end_headers()
         if self.command == "GET":
+            if not self.path.startswith("/-/"):
+                with self.server.counting:
+                    self.server.sent += len(body)
             self.wfile.write(body)
 
 

@@ -35,13 +35,13 @@ def read(way: str, url: str, plain: str, task: str) -> Repeated:
     corners *= 1 + count // len(corners)  # tiny data have too few regions: some regions are read again
     regions = [(slice(y, y + side), slice(x, x + side)) for y, x in random.Random(1).sample(corners, count + 1)]
     warm, wanted = regions[0], regions[1:]
-    opened = _array(way, url, name)  # so that all modules are imported before the timing
-    _pixels(opened[warm])
-    open_anew: Callable[[], Any] = (lambda: _array(way, url, name)) if opens else (lambda: opened)
+    opened = array_of(way, url, name)  # so that all modules are imported before the timing
+    pixels_of(opened[warm])
+    open_anew: Callable[[], Any] = (lambda: array_of(way, url, name)) if opens else (lambda: opened)
 
     def run() -> list[Any]:
         array = open_anew()
-        return [_pixels(array[region]) for region in wanted]
+        return [pixels_of(array[region]) for region in wanted]
 
     def verify(blocks: list[Any]) -> None:
         for region, block in zip(wanted, blocks, strict=True):
@@ -51,11 +51,11 @@ def read(way: str, url: str, plain: str, task: str) -> Repeated:
     return Repeated(run, verify, count, lambda: int(urllib.request.urlopen(asked).read()))
 
 
-def _pixels(found: Any) -> Any:
+def pixels_of(found: Any) -> Any:
     return found if isinstance(found, np.ndarray) else found.read().result()  # tensorstore's arrays are lazy
 
 
-def _array(way: str, url: str, name: str) -> Any:
+def array_of(way: str, url: str, name: str) -> Any:
     import zarr
 
     if way == "ozx":

@@ -24,6 +24,7 @@ class Repeated:
     verify: Callable[[Any], None]
     count: int = 1
     requests: Callable[[], int] = lambda: 0
+    received: Callable[[], int] = lambda: _status("/proc/self/io", "rchar")
 
 
 def _resident() -> int:
@@ -40,13 +41,13 @@ def main() -> None:
     module, _, function = sys.argv[1].partition(".")
     made = getattr(importlib.import_module(module), function)(*sys.argv[2:])
     task = made if isinstance(made, Repeated) else Repeated(made, lambda _: None)
-    before, read, requests = _resident(), _status("/proc/self/io", "rchar"), task.requests()
+    before, read, requests = _resident(), task.received(), task.requests()
     start = time.perf_counter()
     result = task.run()
     seconds = time.perf_counter() - start
     figures = {
         "seconds": seconds / task.count,
-        "read": (_status("/proc/self/io", "rchar") - read) // task.count,
+        "read": (task.received() - read) // task.count,
         "requests": (task.requests() - requests) // task.count,
         "growth": _resident() - before,
         # Under Linux, ru_maxrss includes the peak of the parent at fork; VmHWM is the peak of this program alone.
