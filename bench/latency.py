@@ -26,7 +26,7 @@ from worker import Repeated
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "upstream/latency-of-chunks.md"
 #: Numbers of chunks, and bytes of each chunk.
-SHAPES = ((100, 4_096), (1_000_000, 4_096), (10_000, 1 << 17), (100, 1 << 21))
+SHAPES = ((100, 4_096), (100_000, 4_096), (10_000, 1 << 17), (100, 1 << 21))
 QUICK_SHAPES = ((100, 4_096), (400, 1 << 17))
 #: Name of a program: its way in `array_of`, and whether it reads the .ozx file.
 PROGRAMS = {
