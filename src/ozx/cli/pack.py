@@ -15,7 +15,7 @@ from ozx.cli.output import format_bytes
 from ozx.cli.run_logging import log_options
 from ozx.errors import UsageError
 from ozx.operations.pack import pack, pack_many
-from ozx.operations.pack_one import PackResult
+from ozx.operations.pack_one import LAYOUTS, PackResult
 
 _ENDINGS = (".ozx", ".zip")
 
@@ -44,6 +44,13 @@ _ENDINGS = (".ozx", ".zip")
 @version_options
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
+@click.option(
+    "--layout",
+    type=click.Choice(LAYOUTS),
+    default=LAYOUTS[0],
+    show_default=True,
+    help="bioimage-archive writes NAME.ome.zarr.zip with the folder NAME.ome.zarr.",
+)
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
 @log_options(resumes=True)
@@ -63,6 +70,7 @@ def command(*, arguments: tuple[str, ...], remove_source: bool, **options: Any) 
       ozx pack cells.ome.zarr
       ozx pack cells.ome.zarr /data/cells.ozx --verify
       ozx pack plate.ome.zarr --shards auto
+      ozx pack cells.ome.zarr --layout bioimage-archive
       ozx pack *.ome.zarr --out-dir packed --jobs 2 --resume
     """
     verb = replace(_VERB, quiet_notes=_notes_of_removal, code=_code_of_removal) if remove_source else _VERB

@@ -7,7 +7,7 @@ are known before the entries are read, so that a sink can compute the offset of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ozx.errors import FormatError
@@ -43,6 +43,8 @@ class Plan:
     rooms: Mapping[str, int] | None = None
     # Returns entries that are computed from the finished archive and added at its end.
     late: Callable[[], Iterable[Entry]] | None = None
+    # The folder of the archive that becomes the root, with a slash: the layout of the BioImage Archive. Keys lack it.
+    folder: str = ""
 
     @cached_property
     def version(self) -> str:
@@ -65,7 +67,8 @@ class Plan:
     def comment(self) -> bytes:
         """The archive comment; empty if the root has no OME-Zarr version."""
         # RFC-9 (R2): jsonFirst is true because all metadata comes first, breadth-first.
-        return make_comment(self.version, json_first=True) if self.version else b""
+        # RFC-9's comment stands for a root at the top of the archive.
+        return make_comment(self.version, json_first=True) if self.version and not self.folder else b""
 
     def add(self, entry: Entry) -> None:
         """Insert an entry directly after the metadata; it replaces any data entry with the same key."""
@@ -85,19 +88,26 @@ class Plan:
     def iter_metadata(self) -> Iterator[Entry]:
         """Yield the metadata entries."""
         for key, value in self.metadata.items():
-            yield Entry(key, (BytesPart(value),))
+            yield Entry(self.folder + key, (BytesPart(value),))
+
+    def iter_added(self) -> Iterator[Entry]:
+        """Yield the added entries."""
+        return map(self._inside, self.added)
 
     def iter_head(self) -> Iterator[Entry]:
         """Yield the metadata entries, then the added entries."""
         yield from self.iter_metadata()
-        yield from self.added
+        yield from self.iter_added()
 
     def iter_data(self, workers: Workers) -> Iterator[Entry]:
         """Yield all data entries in hierarchy order; request remote entries in advance."""
         added = {entry.key for entry in self.added}
-        return read_ahead(entry for entry in self.data(workers) if entry.key not in added)
+        return read_ahead(self._inside(entry) for entry in self.data(workers) if entry.key not in added)
 
     def iter_entries(self, workers: Workers) -> Iterator[Entry]:
         """Yield all entries in the order of an archive."""
         yield from self.iter_head()
         yield from self.iter_data(workers)
+
+    def _inside(self, entry: Entry) -> Entry:
+        return replace(entry, key=self.folder + entry.key) if self.folder else entry

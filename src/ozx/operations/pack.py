@@ -13,14 +13,14 @@ from ozx.errors import OzxError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
-from ozx.flow.sinks.target import check_name, default_output
+from ozx.flow.sinks.target import BIOIMAGE_ENDING, check_name, default_output
 from ozx.flow.sources.location import Place, StrPath, check_is_list
-from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
+from ozx.operations.pack_one import LAYOUTS, PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
 
 
 @public_call()
-def pack(
+def pack(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
     *,
@@ -38,6 +38,7 @@ def pack(
     drop_transformations: bool = False,
     thumbnail: bool = False,
     manifest: bool = False,
+    layout: str = "ozx",
     sync: bool = True,
     progress: Progress | None = None,
 ) -> PackResult:
@@ -77,6 +78,9 @@ def pack(
         Write ``OUT.manifest.json`` beside the file: the SHA-256, size and modification time of every source file,
         hashed from the bytes that are packed. If the layout changes, the manifest lists the values of the written file
         instead, without times.
+    layout
+        ``"ozx"`` (RFC-9), or ``"bioimage-archive"``: the file is ``NAME.ome.zarr.zip``, and the hierarchy is in its
+        folder ``NAME.ome.zarr``.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -122,11 +126,12 @@ def pack(
         codec=codec,
         chunk_checksums=chunk_checksums,
         version=VersionChoice(ome_version, drop_transformations),
+        layout=layout,
     )
     target = None if out is None else Place.output(out, remote=True)
     check_name("" if target is None else target.path, "an .ozx file")
     root = _root(source)
-    return pack_one(options, root, target or Place.output(_default_output(root)), progress)
+    return pack_one(options, root, target or Place.output(_default_output(root, layout)), progress)
 
 
 @public_call()
@@ -149,6 +154,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     drop_transformations: bool = False,
     thumbnail: bool = False,
     manifest: bool = False,
+    layout: str = "ozx",
     sync: bool = True,
     progress: Progress | None = None,
     on_result: Callable[[PackResult], object] | None = None,
@@ -165,7 +171,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         itself names its file.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, sync, progress
+    force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, layout, sync, progress
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
@@ -214,6 +220,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         codec=codec,
         chunk_checksums=chunk_checksums,
         version=VersionChoice(ome_version, drop_transformations),
+        layout=layout,
     )
     check_is_list(sources, "ozx.pack")
     folder = None if out_dir is None else Place.output(out_dir, remote=True)
@@ -222,7 +229,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         source, out = given if isinstance(given, tuple) else (given, None)
         root = _root(source)
         roots.append(root.path)
-        targets.append(Place.output(_default_output(root, folder) if out is None else out, remote=True).path)
+        targets.append(Place.output(_default_output(root, layout, folder) if out is None else out, remote=True).path)
     check_distinct(roots, targets, verb="Pack")
     if folder is not None:
         folder.make_folder()
@@ -249,9 +256,10 @@ def _pack_again(options: PackOptions, root: str, target: str, progress: Progress
     return replace(_pack_pair(replace(options, resume=True), root, target, progress), status="packed")
 
 
-def _default_output(root: Place, folder: Place | None = None) -> str:
+def _default_output(root: Place, layout: str, folder: Place | None = None) -> str:
     """Return the default output path of a source; for a source at a URL, it is in the working directory."""
-    return default_output(root.local_name(), None if folder is None else folder.path)
+    ending = ".ozx" if layout == LAYOUTS[0] else BIOIMAGE_ENDING
+    return default_output(root.local_name(), None if folder is None else folder.path, ending)
 
 
 def _root(source: StrPath) -> Place:

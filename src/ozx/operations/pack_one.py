@@ -23,7 +23,7 @@ from ozx.flow.sinks.manifest import (
     write_manifest,
 )
 from ozx.flow.sinks.output import Output
-from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
+from ozx.flow.sinks.target import entry_notes, folder_of_zip, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
     _DirectorySource = DirectorySource | RemoteDirectorySource
 
+
+#: The root at the top of the archive (RFC-9); or in its only folder, as the BioImage Archive asks for.
+LAYOUTS = ("ozx", "bioimage-archive")
 
 # Plan the copy of a directory, byte for byte.
 
@@ -140,10 +143,13 @@ class PackOptions:
     codec: str | None
     chunk_checksums: str | None
     version: VersionChoice
+    layout: str = LAYOUTS[0]
 
     def __post_init__(self) -> None:
         if self.checksum not in (None, "sha256"):
             raise UsageError(f"expected the checksum sha256; got {self.checksum!r}")
+        if self.layout not in LAYOUTS:
+            raise UsageError(f"expected the layout {' or '.join(LAYOUTS)}; got {self.layout!r}")
         if self.remove_source and not self.sync:
             raise UsageError("a source is removed only when its copy is on the disk", hint="Leave out sync=False.")
 
@@ -293,6 +299,9 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
         result = replace(result, notes=(*result.notes, *notes))
         if picture is not None:
             plan, variants = picture.add_to(plan), map(picture.add_to, variants)
+    if options.layout != LAYOUTS[0]:
+        folder = folder_of_zip(output.place)
+        plan, variants = replace(plan, folder=folder), (replace(each, folder=folder) for each in variants)
     if options.resume and output.place.exists():
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
@@ -387,7 +396,8 @@ def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     if manifest is not None:
         result = replace(result, manifest_sha256=write_manifest(output, manifest))
     progress.stop()
-    said = [*name_notes(run.output.place), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
+    named = name_notes(run.output.place) if options.layout == LAYOUTS[0] else ()
+    said = [*named, *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
     return replace(
         result, entries=entries, bytes=size, notes=(*result.notes, *said), sha256=digest, verified=options.verify
     )

@@ -21,7 +21,7 @@ from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Place, StrPath
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.opening import at_root, open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import JsonResult
@@ -120,7 +120,7 @@ def unpack(
     wanted = None if out is None else Place.output(out, remote=True).path
     if wanted is not None:
         check_name(wanted, "a directory")
-    place = Place.parse(path, node)
+    place = at_root(Place.parse(path, node))
     prefix = f"{place.node}/" if place.node else ""
     target = (_default_target(place) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
     output = Output(Place(target), force, replace_folder, sync)

@@ -16,6 +16,7 @@ from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import Place
+from ozx.flow.sources.opening import at_root
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
 from ozx.hierarchy.json.reading import check_document_length, parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
@@ -49,6 +50,7 @@ def open_store(
         from ozx.store.read_only_stores import SourceStore  # noqa: PLC0415
 
         return NormalisedStore(SourceStore(CurrentObjects(RemoteFolder(place.path, options)))), place.node
+    place = place if live else at_root(place)
     store = OzxStore(place.path, mode="r", options=options, live=live)
     store.brings_pipeline = False
     return NormalisedStore(store), place.node

@@ -19,8 +19,9 @@ from ozx.archive.reader import ArchiveReader
 from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.sources.archive import ArchiveSource
+from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.flow.sources.location import Place
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.opening import at_root, open_view
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.hierarchy.comment import parse_comment
@@ -49,6 +50,7 @@ from ozx.validation.zarr.schemas import Schemas
 #: times and owners.
 PROFILES = ("rfc9", "strict")
 
+_MAKE_OZX = "No action is needed; `ozx repack FILE OUT.ozx` makes an .ozx file."
 _REWRITES = re.compile(r"ozx (edit|extract|pack|recover|repack|unpack)\b")
 
 
@@ -137,16 +139,22 @@ def validate(
         read_in_runs(source)
     try:
         findings = [] if kind == "a URL" else [*check_surroundings(where)]
-        findings += by_revision(_keep_comment(list(check_archive(ArchiveReader(source), options))), revision)
-        if all(finding.id != "zip/not-a-zip" for finding in findings):  # the name matters only for a ZIP file
+        folder = "" if place.node else at_root(place).node
+        findings += by_revision(_keep_comment(list(check_archive(ArchiveReader(source), options, folder))), revision)
+        # The name matters only for a ZIP file in the layout of RFC-9.
+        if not folder and all(finding.id != "zip/not-a-zip" for finding in findings):
             findings[:0] = check_file_name(source.name)
     finally:
         source.close()
     return Report.of(place.name, level, [finding for finding in findings if _concerns(finding, place.node)])
 
 
-def check_archive(reader: ArchiveReader, options: Options = DEFAULTS) -> Iterator[Finding]:
-    """Yield all findings about an archive, except about its file name and its folder."""
+def check_archive(reader: ArchiveReader, options: Options = DEFAULTS, folder: str = "") -> Iterator[Finding]:
+    """Yield all findings about an archive, except about its file name and the folder in which it lies.
+
+    `folder`: the only folder of the archive, which is the root in the layout of the BioImage Archive.
+    """
+    prefix = f"{folder}/" if folder else ""
     with suppress(FormatError, UnsupportedError):  # the audit reports all of them
         reader.prefetch_head()
     try:
@@ -163,9 +171,12 @@ def check_archive(reader: ArchiveReader, options: Options = DEFAULTS) -> Iterato
     else:
         yield from check_zip(facts, strict=options.is_strict)
         yield from check_container(facts, strict=options.is_strict)
-        yield from _check_hierarchy(reader, facts, options)
+        if folder:
+            message = f"this is the layout of the BioImage Archive, not an .ozx file: the root is the folder {folder!r}"
+            yield make_finding("rfc9/root", message, severity="note", hint=_MAKE_OZX)
+        yield from _check_hierarchy(reader, facts, options, prefix)
         if options.level == "data":
-            yield from _check_data(reader, options)
+            yield from _check_data(reader, options, prefix)
     try:
         reader.source.check_unchanged()
     except FormatError as error:
@@ -185,8 +196,10 @@ def _concerns(finding: Finding, node: str) -> bool:
     return not node or entry is None or entry.startswith(f"{node}/")
 
 
-def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Options) -> Iterator[Finding]:
-    (current, old), comment = find_metadata(facts), parse_comment(facts.end.comment)
+def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Options, prefix: str) -> Iterator[Finding]:
+    found, comment = find_metadata(facts), parse_comment(facts.end.comment)
+    current, old = ([(name.removeprefix(prefix), row) for name, row in entries] for entries in found)
+    keys = partial(_iter_data_keys, facts, prefix)
     yield from check_order(facts, current, comment)
     rules = None if options.level == "archive" else NodeRules(options)
     look = None if rules is None else rules.look
@@ -194,20 +207,21 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     yield from check_read_faults(faults)
     legacy = _documents(reader, facts, old)
     legacy_keys = [name for name, _ in old]
-    yield from check_nodes(nodes, legacy_keys, _iter_data_keys(facts), legacy, path=reader.source.name)
-    yield from check_sharding(nodes, _iter_data_keys(facts))
+    yield from check_nodes(nodes, legacy_keys, keys(), legacy, path=reader.source.name)
+    yield from check_sharding(nodes, keys())
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
-    yield from check_comment(facts.end.comment, comment, version, strict=options.is_strict)
+    if facts.end.comment or not prefix:  # RFC-9's comment is for .ozx files
+        yield from check_comment(facts.end.comment, comment, version, strict=options.is_strict)
     if rules is None:
         return
     if not nodes and legacy:
         nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), rules.look)
         yield from check_read_faults(faults)
-    yield from rules.findings(Hierarchy(nodes, _finder(facts)))
+    yield from rules.findings(Hierarchy(nodes, _finder(facts, prefix)))
 
 
-def _check_data(reader: ArchiveReader, options: Options) -> Iterator[Finding]:
+def _check_data(reader: ArchiveReader, options: Options, prefix: str) -> Iterator[Finding]:
     from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
     try:
@@ -216,21 +230,22 @@ def _check_data(reader: ArchiveReader, options: Options) -> Iterator[Finding]:
         # Another finding already reports the error.
         yield make_finding("zarr/not-decoded", f"no chunk was checked: {error.message}")
         return
-    yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=options.jobs, progress=options.progress)
+    source = ArchiveSource(reader, ArchiveKeys.of_files(reader.columns, prefix) if prefix else None)
+    yield from check_data(source, has_checksums=True, jobs=options.jobs, progress=options.progress)
 
 
-def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
+def _finder(facts: ArchiveFacts, prefix: str) -> Callable[[str], bool]:
     """Return a function that tells whether an entry exists, even in a damaged archive."""
 
     @cache
     def names() -> frozenset[str]:
         return frozenset(iter_names(facts.columns))
 
-    return lambda key: key in names()
+    return lambda key: prefix + key in names()
 
 
-def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
-    return (name for name in iter_names(facts.columns) if not name.endswith("/"))
+def _iter_data_keys(facts: ArchiveFacts, prefix: str) -> Iterator[str]:
+    return (name.removeprefix(prefix) for name in iter_names(facts.columns) if not name.endswith("/"))
 
 
 def _documents(reader: ArchiveReader, facts: ArchiveFacts, entries: Entries) -> StoredValues:

@@ -36,11 +36,12 @@ def write_archive(
             )
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)
-    is_file, is_copy = isinstance(output, int), plan.files is not None
+    is_file, files = isinstance(output, int), None if plan.folder else plan.files
+    is_copy = files is not None
     write_entries(writer, plan.iter_metadata(), progress, manifest, is_copy=is_copy)
-    write_entries(writer, plan.added, progress, manifest)
-    if is_file and plan.files is not None and fast_packing.is_available():
-        fast_packing.write_files(writer, plan.files.root, plan.files.folders, progress, manifest)
+    write_entries(writer, plan.iter_added(), progress, manifest)
+    if is_file and files is not None and fast_packing.is_available():
+        fast_packing.write_files(writer, files.root, files.folders, progress, manifest)
     elif is_file and manifest is None and fast_assembling.is_available():
         fast_assembling.write_entries(writer, plan.iter_data(workers), progress, workers.jobs)
     else:

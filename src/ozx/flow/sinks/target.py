@@ -14,16 +14,32 @@ from ozx.flow.sources.location import Place
 _MANY_ENTRIES = 10_000
 
 
-def default_output(source: str, out_dir: str | None = None) -> str:
+#: Of a file in the layout of the BioImage Archive.
+BIOIMAGE_ENDING = ".ome.zarr.zip"
+
+
+def default_output(source: str, out_dir: str | None = None, ending: str = ".ozx") -> str:
     """Return the default output path for a directory."""
     folder, name = os.path.split(source)
     if name in ("", ".", ".."):
         folder, name = os.path.split(os.path.abspath(source))
-    for ending in (".ome.zarr", ".zarr"):
-        if name.lower().endswith(ending) and len(name) > len(ending):
-            name = name[: -len(ending)]
+    for old in (".ome.zarr", ".zarr"):
+        if name.lower().endswith(old) and len(name) > len(old):
+            name = name[: -len(old)]
             break
-    return os.path.join(folder if out_dir is None else out_dir, name + ".ozx")
+    return os.path.join(folder if out_dir is None else out_dir, name + ending)
+
+
+def folder_of_zip(target: Place) -> str:
+    """Return the folder, with a slash, in a file of the BioImage Archive's layout: its name without ``.zip``."""
+    name = os.path.basename(target.path)
+    if not name.endswith(BIOIMAGE_ENDING) or name == BIOIMAGE_ENDING:
+        raise UsageError(
+            f"expected a name that ends in {BIOIMAGE_ENDING}, as the BioImage Archive asks for; got {name}",
+            path=target.name,
+            hint=f"Name the file NAME{BIOIMAGE_ENDING}, or leave out OUT.",
+        )
+    return f"{name.removesuffix('.zip')}/"
 
 
 def stem_of_archive(path: str) -> str:

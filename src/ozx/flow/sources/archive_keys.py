@@ -103,8 +103,8 @@ class ArchiveKeys:
         self._order = np.concatenate([found[order], _in_order(names, np.flatnonzero(~is_metadata & counts))])
 
     @classmethod
-    def of_files(cls, columns: Columns) -> ArchiveKeys:
-        """Return the keys of all entries except entries for folders."""
+    def of_files(cls, columns: Columns, prefix: str = "") -> ArchiveKeys:
+        """Return the keys of all entries except entries for folders, without the `prefix` that all of them have."""
         is_file, other = np.ones(len(columns), bool), np.zeros(len(columns), bool)
         for rows, names in columns.iter_name_matrices():
             is_file[rows] = names[:, -1] != _SLASH
@@ -114,7 +114,7 @@ class ArchiveKeys:
         names_of_files = columns.take(
             rows, {row: name.encode("utf-8", "surrogateescape") for row, name in renamed.items()}
         )
-        return cls(names_of_files, rows)
+        return cls(names_of_files.without_prefix(len(prefix.encode())) if prefix else names_of_files, rows)
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self._order), _NAMES_AT_A_TIME):

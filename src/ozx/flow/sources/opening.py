@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing, suppress
+from dataclasses import replace
 
 from ozx.archive.byte_source import FileSource
-from ozx.errors import UsageError
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
 from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import node_of
+from ozx.hierarchy.keys import METADATA, node_of
+
+
+def at_root(place: Place) -> Place:
+    """Return the place of the hierarchy's root: in a ``.zarr.zip``, it may be the only folder of the archive.
+
+    The BioImage Archive asks for this layout: ``NAME.ome.zarr.zip`` with the folder ``NAME.ome.zarr``.
+    """
+    if place.node or not place.local_name().lower().endswith(".zarr.zip") or place.kind() == "a directory":
+        return place
+    with closing(place.open()) as source, suppress(FormatError, UnsupportedError):  # reported by whoever reads it
+        names = ArchiveReader(source).columns.names()
+        folder = min(names, default="").partition("/")[0]
+        is_inside = folder.lower().endswith(".zarr") and all(name.startswith(f"{folder}/") for name in names)
+        if is_inside and f"{folder}/{METADATA}" in names:
+            return replace(place, node=folder)
+    return place
 
 
 def open_view(place: Place) -> ArchiveView | DirectoryView:
@@ -19,6 +38,7 @@ def open_view(place: Place) -> ArchiveView | DirectoryView:
         from ozx.flow.sources.remote_directory import RemoteDirectoryView  # noqa: PLC0415 (few directories are remote)
 
         return RemoteDirectoryView(place.path)
+    place = at_root(place)
     source = place.open()
     # A remote request costs more time than the transfer of its bytes.
     view = ArchiveView(source, place.node, ahead=1 << 17 if isinstance(source, FileSource) else 1 << 20)

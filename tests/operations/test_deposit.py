@@ -1,0 +1,84 @@
+"""What archives of images ask for: a file in the layout of the BioImage Archive."""
+
+import struct
+import zipfile
+
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import zip_values
+
+import ozx
+from ozx.errors import UsageError
+from ozx.operations.info import inspect
+from ozx.operations.verify import verify
+
+BIOIMAGE = {"layout": "bioimage-archive", "sync": False}
+
+
+def _ids(report) -> set[str]:
+    return {finding.id for finding in report.findings if finding.severity != "note"}
+
+
+def test_the_layout_of_the_bioimage_archive_has_one_folder_and_the_root_first(tmp_path):
+    packed = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr.zip", verify=True, **BIOIMAGE)
+    with zipfile.ZipFile(packed.path) as archive:
+        names = archive.namelist()
+        assert names[0] == "cells.ome.zarr/zarr.json"
+        assert {name.partition("/")[0] for name in names} == {"cells.ome.zarr"}
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert archive.comment == b""
+        assert archive.testzip() is None
+    assert struct.pack("<I", 0x06064B50) in (tmp_path / "cells.ome.zarr.zip").read_bytes()  # the ZIP64 end record
+    assert packed.notes == ()
+
+
+def test_the_bytes_do_not_depend_on_how_they_were_packed(tmp_path):
+    paths = [tmp_path / name / "cells.ome.zarr.zip" for name in ("plain", "manifest")]
+    for path, manifest in zip(paths, (False, True), strict=True):
+        path.parent.mkdir()
+        ozx.pack(FIXTURES / "image.ome.zarr", path, manifest=manifest, **BIOIMAGE)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert verify(paths[1]).entries == len(tree(FIXTURES / "image.ome.zarr"))
+
+
+def test_info_image_and_unpack_take_the_folder_for_the_root(tmp_path):
+    source = FIXTURES / "image.ome.zarr"
+    path = ozx.pack(source, tmp_path / "cells.ome.zarr.zip", **BIOIMAGE).path
+    assert inspect(path).ome_version == inspect(source).ome_version
+    assert (ozx.open_image(path).read() == ozx.open_image(source).read()).all()
+    assert [*ozx.open(path)] == [*ozx.open(ozx.pack(source, tmp_path / "a.ozx").path)]
+    assert ozx.unpack(path).path == str(tmp_path / "cells.ome.zarr")
+    assert tree(tmp_path / "cells.ome.zarr") == tree(source)
+
+
+def test_validate_names_the_layout_and_checks_all_else(tmp_path):
+    values = tree(FIXTURES / "image.ome.zarr")
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr.zip", **BIOIMAGE).path
+    report = ozx.validate(path, level="data")
+    assert report.valid
+    assert _ids(report) == set()
+    assert any(finding.id == "rfc9/root" and "BioImage Archive" in finding.message for finding in report.findings)
+    broken = {f"cells.ome.zarr/{key}": value for key, value in values.items()}
+    broken["cells.ome.zarr/0/zarr.json"] = b"{"
+    assert not ozx.validate(zip_values(tmp_path / "b.zarr.zip", broken)).valid
+
+
+@pytest.mark.parametrize("other", ["beside.txt", "other.ome.zarr/zarr.json"])
+def test_an_archive_with_more_than_the_folder_has_no_root(tmp_path, other):
+    values = {f"cells.ome.zarr/{key}": value for key, value in tree(FIXTURES / "image.ome.zarr").items()}
+    path = zip_values(tmp_path / "cells.ome.zarr.zip", {**values, other: b"{}"})
+    assert "rfc9/root" in _ids(ozx.validate(path))
+
+
+def test_the_name_of_the_file_is_that_of_the_folder(tmp_path):
+    with pytest.raises(UsageError, match=r"expected a name that ends in \.ome\.zarr\.zip"):
+        ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", **BIOIMAGE)
+    with pytest.raises(UsageError, match="expected the layout"):
+        ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", layout="zip")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_complete_file_is_skipped(tmp_path):
+    first = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr.zip", **BIOIMAGE)
+    again = ozx.pack(FIXTURES / "image.ome.zarr", first.path, resume=True, verify=True, **BIOIMAGE)
+    assert (again.status, again.bytes) == ("skipped", first.bytes)
