@@ -1,5 +1,6 @@
-"""What archives of images ask for: a file in the layout of the BioImage Archive."""
+"""What archives of images ask for: a file in the layout of the BioImage Archive, a BagIt bag."""
 
+import hashlib
 import struct
 import zipfile
 
@@ -82,3 +83,40 @@ def test_a_complete_file_is_skipped(tmp_path):
     first = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr.zip", **BIOIMAGE)
     again = ozx.pack(FIXTURES / "image.ome.zarr", first.path, resume=True, verify=True, **BIOIMAGE)
     assert (again.status, again.bytes) == ("skipped", first.bytes)
+
+
+def test_a_bag_holds_the_directory_and_its_validator_accepts_it(tmp_path):
+    bagit = pytest.importorskip("bagit")
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", sync=False).path
+    result = ozx.unpack(path, to="bagit", sync=False)
+    assert result.path == str(tmp_path / "cells.bag")
+    assert tree(tmp_path / "cells.bag" / "data" / "cells.ome.zarr") == tree(FIXTURES / "image.ome.zarr")
+    assert bagit.Bag(result.path).validate()
+    changed = tmp_path / "cells.bag" / "data" / "cells.ome.zarr" / "zarr.json"
+    changed.write_bytes(changed.read_bytes().replace(b"0.5", b"0.6", 1))
+    with pytest.raises(bagit.BagValidationError):
+        bagit.Bag(result.path).validate()
+
+
+def test_the_lines_of_a_bag_name_every_file_with_its_digest(tmp_path):
+    values = {"zarr.json": b"{}", "a%b/c d": b"1", "é": b""}
+    result = ozx.unpack(zip_values(tmp_path / "a.zip", values), to="bagit", sync=False)
+    lines = (tmp_path / "a.bag" / "manifest-sha256.txt").read_text("utf-8").splitlines()
+    found = dict(reversed(line.split("  ", 1)) for line in lines)
+    names = {f"data/a.ome.zarr/{key.replace('%', '%25')}": value for key, value in values.items()}
+    assert found == {name: hashlib.sha256(value).hexdigest() for name, value in names.items()}
+    assert result.entries == 3
+
+
+def test_a_bag_of_a_node_holds_that_node(tmp_path):
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", sync=False).path
+    ozx.unpack(path, node="0", to="bagit", sync=False)
+    assert tree(tmp_path / "0.bag" / "data" / "0.ome.zarr") == tree(FIXTURES / "image.ome.zarr" / "0")
+
+
+@pytest.mark.parametrize("options", [{"to": "zip"}, {"to": "bagit", "ome_version": "0.4"}])
+def test_what_cannot_become_a_bag_is_refused(tmp_path, options):
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", sync=False).path
+    with pytest.raises(UsageError):
+        ozx.unpack(path, **options)
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.ozx"]

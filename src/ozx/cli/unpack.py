@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from ozx.operations.unpack import UnpackResult, unpack
 @click.option(
     "--ome-version", type=click.Choice(["0.4"]), help="Write OME-Zarr 0.4 (Zarr v2), without decoding the chunks."
 )
+@click.option("--to", type=click.Choice(["bagit"]), help="Make OUT a BagIt bag with the directory in data/.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @result_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
@@ -42,8 +44,10 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
       ozx unpack *.ozx --out-dir unpacked --jobs 2
       ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
       ozx unpack cells.ozx --ome-version 0.4
+      ozx unpack cells.ozx --to bagit cells.bag
     """
-    return run_verb(_VERB, arguments, **options)
+    verb = _VERB if options["to"] is None else replace(_VERB, ending=".bag")
+    return run_verb(verb, arguments, **options)
 
 
 def _lines(result: UnpackResult) -> list[str]:

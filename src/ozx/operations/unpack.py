@@ -14,7 +14,7 @@ from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
-from ozx.flow.sinks import fast_unpacking
+from ozx.flow.sinks import bag, fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_directory, write_entries
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
@@ -61,6 +61,7 @@ def unpack(
     replace_folder: bool = False,
     allow_bombs: bool = False,
     ome_version: str | None = None,
+    to: str | None = None,
     sync: bool = True,
     progress: Progress | None = None,
 ) -> UnpackResult:
@@ -87,6 +88,9 @@ def unpack(
     ome_version
         ``"0.4"`` writes a Zarr v2 hierarchy for programs that read only OME-Zarr 0.4. Shards become single chunks; no
         chunk is decoded. By default the files are the values of the archive.
+    to
+        ``"bagit"`` makes a BagIt bag (RFC 8493) of `out`: the directory becomes ``data/cells.ome.zarr`` in it, beside
+        the SHA-256 of every file. By default ``cells.ozx`` becomes ``cells.bag``.
     sync
         Whether to wait until the files are on the disk.
     progress
@@ -122,11 +126,12 @@ def unpack(
         check_name(wanted, "a directory")
     place = at_root(Place.parse(path, node))
     prefix = f"{place.node}/" if place.node else ""
-    target = (_default_target(place) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
+    target = (_default_target(place, to) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
     output = Output(Place(target), force, replace_folder, sync)
     if os.path.isdir(place.path):
         hint = "A directory is unpacked already; ozx pack makes an .ozx file of it."
         raise folder_error(Place(place.path).name, "unpack", hint)
+    _check_form(place, output, to, ome_version)
     if ome_version is not None:
         return _unpack_as_04(place, output, ome_version, progress)
     if place.is_directory_url():
@@ -151,9 +156,12 @@ def unpack(
             notes = _upload_values(reader, indices, prefix, output, progress)
         else:
             with output.folder() as new:
-                _write_values(reader, indices, prefix, new.path, progress)
-                if place.node:
-                    lift_folder(new.path, place.node)
+                folder = (
+                    new.path if to is None else bag.make_payload(new.path, os.path.basename(_default_target(place)))
+                )
+                _write_values(reader, indices, place.node, folder, progress)
+                if to is not None:
+                    bag.write_tag_files(new.path)
                 source.check_unchanged()
                 notes = [*swept_notes(new.swept)]
     except (FormatError, UnsupportedError) as error:
@@ -186,6 +194,18 @@ def _copy_directory(place: Place, output: Output, progress: Progress) -> UnpackR
         write_entries(new.path, entries, progress)
     progress.stop()
     return UnpackResult(place.name, output.path, len(marks), size, (*objects.notes, *swept_notes(new.swept)))
+
+
+def _check_form(place: Place, output: Output, to: str | None, ome_version: str | None) -> None:
+    """Raise an error for what cannot become a bag, if one is requested."""
+    if to is None:
+        return
+    if to != "bagit":
+        raise UsageError(f"expected to='bagit'; got {to!r}")
+    if ome_version is not None or place.is_directory_url():
+        what = "a remote directory" if ome_version is None else "OME-Zarr 0.4"
+        raise UsageError(f"expected an archive whose values become a bag as they are; got {what}", path=place.name)
+    _check_local(output, "it becomes a bag")
 
 
 def _check_local(output: Output, reason: str) -> None:
@@ -241,8 +261,10 @@ def default_directory(path: str) -> str:
     return stem + ".ome.zarr"
 
 
-def _default_target(place: Place) -> str:
+def _default_target(place: Place, to: str | None = None) -> str:
     """Return the default output directory; for an archive at a URL, it is in the working directory."""
+    if to is not None:
+        return f"{_default_target(place).removesuffix('.ome.zarr')}.bag"
     path = place.local_name()
     if place.is_directory_url():
         return path
@@ -253,9 +275,10 @@ def _default_target(place: Place) -> str:
 
 
 def _write_values(
-    reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, folder: str, progress: Progress
+    reader: ArchiveReader, indices: NDArray[np.int64], node: str, folder: str, progress: Progress
 ) -> None:
-    """Write the entries `indices`, which are all entries below `prefix`, into the empty directory `folder`."""
+    """Write the entries `indices`, which are all entries below `node`, into the empty directory `folder`."""
+    prefix = f"{node}/" if node else ""
     names = reader.columns.names()
     folders = folders_of([name for name in names if name.startswith(prefix)] if prefix else names)
     check_keys(names if len(indices) == len(names) else [names[index] for index in indices.tolist()], folders, folder)
@@ -265,6 +288,8 @@ def _write_values(
         fast_unpacking.write_files(reader, indices, folder, progress)
     else:
         write_entries(folder, read_ahead(iter_entries(reader, indices.tolist())), progress)
+    if node:
+        lift_folder(folder, node)
 
 
 def _check_kind(columns: Columns, path: str) -> None:

@@ -12,6 +12,8 @@
     The size of an archive before it is written.
 ``edited_object``
     Replacement of documents of an archive at ``s3://``.
+``bag``
+    Tag files that make a folder a BagIt bag.
 ``verification``, ``manifest``
     Proof that an archive equals its source, and the files that later prove this: ``.sha256`` and ``.manifest.json``.
 """
