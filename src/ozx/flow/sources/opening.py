@@ -7,7 +7,6 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from ozx.archive.byte_source import FileSource
-from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
 from ozx.flow.sources.location import Place
@@ -21,6 +20,8 @@ def at_root(place: Place) -> Place:
     """
     if place.node or not place.local_name().lower().endswith(".zarr.zip") or place.kind() == "a directory":
         return place
+    from ozx.archive.reader import ArchiveReader  # noqa: PLC0415 (numpy, which info and ls do not need otherwise)
+
     with closing(place.open()) as source, suppress(FormatError, UnsupportedError):  # reported by whoever reads it
         names = ArchiveReader(source).columns.names()
         folder = min(names, default="").partition("/")[0]
