@@ -1,15 +1,17 @@
-"""What archives of images ask for: a file in the layout of the BioImage Archive, a BagIt bag."""
+"""What archives of images ask for: a file in the layout of the BioImage Archive, a BagIt bag, digests."""
 
 import hashlib
+import importlib
 import struct
 import zipfile
 
 import pytest
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, digests, tree
 from packed import zip_values
 
 import ozx
 from ozx.errors import UsageError
+from ozx.operations.digests import iter_digests
 from ozx.operations.info import inspect
 from ozx.operations.verify import verify
 
@@ -120,3 +122,41 @@ def test_what_cannot_become_a_bag_is_refused(tmp_path, options):
     with pytest.raises(UsageError):
         ozx.unpack(path, **options)
     assert [each.name for each in tmp_path.iterdir()] == ["cells.ozx"]
+
+
+def test_the_lines_of_sha256sum_fit_the_unpacked_directory(tmp_path):
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", sync=False).path
+    found = dict(reversed(line.split("  ", 1)) for line in iter_digests(path, "sha256sum"))
+    assert found == digests(tree(FIXTURES / "image.ome.zarr"))
+    assert found == dict(
+        reversed(line.split("  ", 1)) for line in iter_digests(FIXTURES / "image.ome.zarr", "sha256sum")
+    )
+
+
+def test_a_line_of_sha256sum_escapes_a_backslash(tmp_path):
+    path = zip_values(tmp_path / "a.zip", {"a\\b": b"1"})
+    assert [*iter_digests(path, "sha256sum")] == [f"\\{hashlib.sha256(b'1').hexdigest()}  a\\\\b"]
+
+
+def test_the_tree_checksum_is_that_of_zarr_checksum(tmp_path):
+    judge = pytest.importorskip("zarr_checksum")
+    for name, values in {
+        "image": tree(FIXTURES / "image.ome.zarr"),
+        "names": {"zarr.json": b"{}", "é/ü": b"1", "a/b": b"", "a-b/c": b"2", "a/b-c/d": b"345", "B": b"6"},
+    }.items():
+        path = zip_values(tmp_path / f"{name}.zip", values)
+        directory = ozx.unpack(path, sync=False).path
+        files = importlib.import_module("zarr_checksum.generators").yield_files_local(directory)
+        expected = judge.compute_zarr_checksum(files).digest
+        assert [*iter_digests(path, "zarr-checksum")] == [*iter_digests(directory, "zarr-checksum")] == [expected]
+
+
+def test_the_layout_of_the_bioimage_archive_has_the_digests_of_its_root(tmp_path):
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr.zip", **BIOIMAGE).path
+    expected = [*iter_digests(FIXTURES / "image.ome.zarr", "zarr-checksum")]
+    assert [*iter_digests(path, "zarr-checksum")] == expected
+
+
+def test_an_unknown_kind_of_digests_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="expected the digests"):
+        iter_digests(FIXTURES / "image.ome.zarr", "md5")

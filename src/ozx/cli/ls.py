@@ -10,6 +10,8 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.options import access_options, node_option
 from ozx.cli.output import one_line, to_json
+from ozx.errors import UsageError
+from ozx.operations.digests import DIGESTS, iter_digests
 from ozx.operations.list_entries import EntryListing, list_entries
 
 _LINES = 4096
@@ -20,8 +22,13 @@ _LINES = 4096
 @node_option
 @click.option("--nodes", is_flag=True, help="List only the metadata of nodes (zarr.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with offsets and CRC-32.")
+@click.option(
+    "--digests",
+    type=click.Choice(DIGESTS),
+    help="Print what this program prints for the directory: SHA-256, or DANDI's.",
+)
 @access_options
-def command(*, path: str, node: str, nodes: bool, as_json: bool) -> None:
+def command(*, path: str, node: str, nodes: bool, as_json: bool, digests: str | None) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 
     Prints one line for each entry, in archive order: size in bytes, compression method, key. FILE may be a URL. If FILE
@@ -34,9 +41,16 @@ def command(*, path: str, node: str, nodes: bool, as_json: bool) -> None:
       ozx ls cells.ozx --nodes
       ozx ls cells.ozx | sort -n | tail
       ozx ls 'cells.ozx|zip:labels/nuclei/'
+      ozx ls cells.ozx --digests sha256sum > SHA256SUMS
+      ozx ls cells.ozx --digests zarr-checksum
     """
-    listing = list_entries(path, node=node, nodes=nodes)
-    lines = _iter_json(listing) if as_json else _iter_lines(listing)
+    if digests is not None:
+        if nodes or as_json:
+            raise UsageError("--digests prints lines of all values: leave out --nodes and --json")
+        lines = iter_digests(path, digests, node=node)
+    else:
+        listing = list_entries(path, node=node, nodes=nodes)
+        lines = _iter_json(listing) if as_json else _iter_lines(listing)
     while block := list(islice(lines, _LINES)):
         click.echo("\n".join(block))
 

@@ -177,11 +177,15 @@ def check_checksum_file(place: Place) -> str:
 
 
 def write_checksum_file(output: Output, digest: str, *, sync_name: bool = True) -> None:
-    """Write ``NAME.sha256`` beside an output, with the line that ``sha256sum`` prints for the file.
+    """Write ``NAME.sha256`` beside an output, with the line that ``sha256sum`` prints for the file."""
+    line = f"{sha256_line(os.path.basename(output.path), digest)}\n"
+    output.beside(CHECKSUM_ENDING).write_small(os.fsencode(line), sync_name=sync_name)
+
+
+def sha256_line(name: str, digest: str) -> str:
+    """Return the line that ``sha256sum`` prints for a file.
 
     As with `sha256sum`, backslashes and line breaks in the name are escaped, and the line then begins with a backslash.
     """
-    name = os.path.basename(output.path)
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    line = ("\\" if escaped != name else "") + f"{digest}  {escaped}\n"
-    output.beside(CHECKSUM_ENDING).write_small(os.fsencode(line), sync_name=sync_name)
+    return ("\\" if escaped != name else "") + f"{digest}  {escaped}"
