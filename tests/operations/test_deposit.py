@@ -1,7 +1,8 @@
-"""What archives of images ask for: a file in the layout of the BioImage Archive, a BagIt bag, digests."""
+"""What archives of images ask for: a file in the layout of the BioImage Archive, a BagIt bag, digests, an RO-Crate."""
 
 import hashlib
 import importlib
+import json
 import struct
 import zipfile
 
@@ -10,9 +11,11 @@ from hierarchies import FIXTURES, digests, tree
 from packed import zip_values
 
 import ozx
-from ozx.errors import UsageError
+from ozx.errors import FormatError, UsageError
+from ozx.hierarchy.ro_crate import CRATE
 from ozx.operations.digests import iter_digests
 from ozx.operations.info import inspect
+from ozx.operations.read_value import read_value
 from ozx.operations.verify import verify
 
 BIOIMAGE = {"layout": "bioimage-archive", "sync": False}
@@ -160,3 +163,62 @@ def test_the_layout_of_the_bioimage_archive_has_the_digests_of_its_root(tmp_path
 def test_an_unknown_kind_of_digests_is_refused(tmp_path):
     with pytest.raises(UsageError, match="expected the digests"):
         iter_digests(FIXTURES / "image.ome.zarr", "md5")
+
+
+CREDITS = {"author": ["Ada Byron", "Ñ"], "license": "CC-BY-4.0", "sync": False}
+
+
+def test_a_crate_says_the_name_license_authors_and_date(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", verify=True, **CREDITS).path
+    entities = {each["@id"]: each for each in json.loads(_value(path))["@graph"]}
+    dataset = entities["./"]
+    assert dataset["name"] == inspect(path).name
+    assert dataset["datePublished"] == "1970-01-02"
+    assert dataset["license"]["@id"] == "https://spdx.org/licenses/CC-BY-4.0"
+    assert [entities[each["@id"]]["name"] for each in dataset["author"]] == CREDITS["author"]
+    assert ozx.validate(path).valid
+
+
+@pytest.mark.parametrize("options", [{}, {"layout": "bioimage-archive"}])
+def test_the_package_rocrate_reads_the_crate_of_an_unpacked_file(tmp_path, options):
+    rocrate = pytest.importorskip("rocrate.rocrate")
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr.zip", **options, **CREDITS).path
+    crate = rocrate.ROCrate(ozx.unpack(path, sync=False).path)
+    assert crate.root_dataset["license"].id == "https://spdx.org/licenses/CC-BY-4.0"
+    assert [person["name"] for person in crate.root_dataset["author"]] == CREDITS["author"]
+
+
+def test_verbs_keep_the_crate(tmp_path):
+    path = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", **CREDITS).path
+    crate = _value(path)
+    ozx.edit(path, name="other")
+    ozx.repack(path, tmp_path / "repacked.ozx", shards="auto")
+    ozx.extract(path, tmp_path / "small.ozx", region={"x": (0, 8)})
+    assert {_value(tmp_path / name) for name in ("cells.ozx", "repacked.ozx", "small.ozx")} == {crate}
+
+
+def test_a_crate_of_the_source_is_kept_and_never_replaced(tmp_path):
+    first = ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", **CREDITS).path
+    directory = ozx.unpack(first, sync=False).path
+    assert _value(ozx.pack(directory, tmp_path / "again.ozx").path) == _value(first)
+    with pytest.raises(UsageError, match="already"):
+        ozx.pack(directory, tmp_path / "other.ozx", **CREDITS)
+
+
+@pytest.mark.parametrize("options", [{"author": "Ada"}, {"license": ""}, {"author": [""], "license": "MIT"}])
+def test_credits_without_a_license_or_a_name_are_refused(tmp_path, options):
+    with pytest.raises(UsageError, match=r"expected .*license"):
+        ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_root_names_the_source_of_a_crate(tmp_path):
+    (tmp_path / "a.ome.zarr").mkdir()
+    (tmp_path / "a.ome.zarr" / "zarr.json").write_bytes(b"{")
+    with pytest.raises(FormatError, match=r"a\.ome\.zarr: zarr\.json: expected JSON"):
+        ozx.pack(tmp_path / "a.ome.zarr", **CREDITS)
+
+
+def _value(path) -> bytes:
+    return b"".join(read_value(path, CRATE))

@@ -51,6 +51,8 @@ _ENDINGS = (".ozx", ".zip")
     show_default=True,
     help="bioimage-archive writes NAME.ome.zarr.zip with the folder NAME.ome.zarr.",
 )
+@click.option("--author", metavar="NAME", multiple=True, help="An author, for --license; can be repeated.")
+@click.option("--license", metavar="L", help="Add ro-crate-metadata.json with this license: CC-BY-4.0, or a URL.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
 @log_options(resumes=True)

@@ -16,6 +16,8 @@
     The nodes of a hierarchy and notes about them, its images, and the paths by which a node refers to another node.
 ``thumbnail``, ``recovered``
     The root's attributes that name the picture in a file, and those that say what a recovered file lacks.
+``ro_crate``
+    The metadata file by which archives of data learn the name, the authors and the license.
 ``upgrade``, ``downgrade``
     OME-Zarr 0.4 documents as 0.5, and 0.5 documents as 0.4.
 ``relayout/``, ``subset/``, ``edit/``

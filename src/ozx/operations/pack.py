@@ -15,6 +15,7 @@ from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import BIOIMAGE_ENDING, check_name, default_output
 from ozx.flow.sources.location import Place, StrPath, check_is_list
+from ozx.hierarchy.ro_crate import Credits
 from ozx.operations.pack_one import LAYOUTS, PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -39,6 +40,8 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     thumbnail: bool = False,
     manifest: bool = False,
     layout: str = "ozx",
+    author: str | Iterable[str] = (),
+    license: str | None = None,  # noqa: A002 (the word of RO-Crate)
     sync: bool = True,
     progress: Progress | None = None,
 ) -> PackResult:
@@ -81,6 +84,9 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     layout
         ``"ozx"`` (RFC-9), or ``"bioimage-archive"``: the file is ``NAME.ome.zarr.zip``, and the hierarchy is in its
         folder ``NAME.ome.zarr``.
+    author, license
+        With a license, an SPDX identifier such as ``"CC-BY-4.0"`` or a URL, the file gets ``ro-crate-metadata.json``
+        (RO-Crate 1.1) with the image's name, the names of its authors, and the date of packing.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -127,6 +133,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         chunk_checksums=chunk_checksums,
         version=VersionChoice(ome_version, drop_transformations),
         layout=layout,
+        credits=Credits([author] if isinstance(author, str) else [*author], license),
     )
     target = None if out is None else Place.output(out, remote=True)
     check_name("" if target is None else target.path, "an .ozx file")
@@ -155,6 +162,8 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     thumbnail: bool = False,
     manifest: bool = False,
     layout: str = "ozx",
+    author: str | Iterable[str] = (),
+    license: str | None = None,  # noqa: A002 (the word of RO-Crate)
     sync: bool = True,
     progress: Progress | None = None,
     on_result: Callable[[PackResult], object] | None = None,
@@ -173,7 +182,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         Number of sources packed at the same time, each by a thread.
     force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, layout, sync, progress
         As for `pack`.
-    shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
+    author, license, shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
     on_result
         Called with each result as soon as the result exists, in the calling thread.
@@ -221,6 +230,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         chunk_checksums=chunk_checksums,
         version=VersionChoice(ome_version, drop_transformations),
         layout=layout,
+        credits=Credits([author] if isinstance(author, str) else [*author], license),
     )
     check_is_list(sources, "ozx.pack")
     folder = None if out_dir is None else Place.output(out_dir, remote=True)

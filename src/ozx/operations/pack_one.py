@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
-from ozx.errors import OzxError, UsageError
-from ozx.flow.entry import Entry
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
@@ -23,15 +25,16 @@ from ozx.flow.sinks.manifest import (
     write_manifest,
 )
 from ozx.flow.sinks.output import Output
-from ozx.flow.sinks.target import entry_notes, folder_of_zip, name_notes, spelling_notes, swept_notes
+from ozx.flow.sinks.target import entry_notes, folder_of_zip, name_notes, spelling_notes, stem_of_archive, swept_notes
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
-from ozx.hierarchy.json.reading import JsonResult
+from ozx.hierarchy.json.reading import Document, JsonResult, parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.hierarchy.ro_crate import CRATE, Credits
 from ozx.marks import modified
 from ozx.progress import Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
@@ -143,7 +146,8 @@ class PackOptions:
     codec: str | None
     chunk_checksums: str | None
     version: VersionChoice
-    layout: str = LAYOUTS[0]
+    layout: str
+    credits: Credits
 
     def __post_init__(self) -> None:
         if self.checksum not in (None, "sha256"):
@@ -291,17 +295,10 @@ def _pack_listed(
 def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Packing) -> PackResult:
     """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
     output, options = run.output, run.options
-    if options.thumbnail:
-        from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
-        from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
-
-        picture, notes = try_thumbnail(lambda: opened_hierarchy(run.place))
-        result = replace(result, notes=(*result.notes, *notes))
-        if picture is not None:
-            plan, variants = picture.add_to(plan), map(picture.add_to, variants)
-    if options.layout != LAYOUTS[0]:
-        folder = folder_of_zip(output.place)
-        plan, variants = replace(plan, folder=folder), (replace(each, folder=folder) for each in variants)
+    changes, notes = _additions(plan, run)
+    result = replace(result, notes=(*result.notes, *notes))
+    for change in changes:
+        plan, variants = change(plan), map(change, variants)
     if options.resume and output.place.exists():
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
@@ -321,6 +318,37 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
             output.beside(ending).check_file()
     said = check_new_metadata(plan.metadata, plan.legacy_keys, path=result.source)
     return _write(replace(result, notes=(*result.notes, *said)), plan, run)
+
+
+def _additions(plan: Plan, run: _Packing) -> tuple[list[Callable[[Plan], Plan]], list[str]]:
+    """Return what adds the requested thumbnail, crate and folder to a plan, and notes."""
+    options, target = run.options, run.output.place
+    changes: list[Callable[[Plan], Plan]] = []
+    notes: list[str] = []
+    if options.thumbnail:
+        from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
+        from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+        picture, notes = try_thumbnail(lambda: opened_hierarchy(run.place))
+        changes += [] if picture is None else [picture.add_to]
+    if options.credits.license is not None:
+        if CRATE in run.source:
+            raise UsageError(
+                f"it has {CRATE} already", path=run.place.name, hint="Leave out author and license, or remove the file."
+            )
+        root: Document = {}
+        with suppress(FormatError):  # reported when all metadata is checked
+            root = parse_document(plan.metadata.get(ROOT_METADATA, b"{}"), ROOT_METADATA)
+        crate = Entry(CRATE, (BytesPart(options.credits.crate(root, stem_of_archive(target.path))),))
+
+        def add_crate(plan: Plan) -> Plan:
+            plan.add(crate)
+            return plan
+
+        changes.append(add_crate)
+    if options.layout != LAYOUTS[0]:
+        changes.append(partial(replace, folder=folder_of_zip(target)))
+    return changes, notes
 
 
 def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
