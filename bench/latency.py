@@ -1,7 +1,7 @@
 """Measure opening and reading one random chunk: ``python bench/latency.py [--quick] [--write] [--folder FOLDER]``.
 
 For each number and size of chunks, the .ozx file and the directory hold the same bytes. ``--write`` puts the table into
-docs/upstream/latency-of-chunks.md. It needs 10 GB of disk.
+docs/upstream/latency-of-chunks.md. It needs 3 GB of disk.
 """
 
 from __future__ import annotations
