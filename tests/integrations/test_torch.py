@@ -235,6 +235,33 @@ def test_a_training_goes_on_in_the_middle_of_an_epoch(files):
     assert len(fresh) == 20
     with pytest.raises(ozx.UsageError, match="expected the state of a dataset with"):
         CropDataset(files / "image.ozx", 16, crops=20, seed=1).load_state_dict(state)
+    # The last batch of an epoch has fewer crops than the others.
+    state = dataset.state_dict(3 * 8)
+    assert state["used"] == 20
+    fresh.load_state_dict({**state, "used": 24})
+    assert len(fresh) == 0
+
+
+@pytest.mark.parametrize(
+    "state", [None, {"seed": 0, "crops": 20}, {"seed": 0, "crops": 20, "epoch": 0, "used": -1}, {"used": "3"}]
+)
+@pytest.mark.parametrize("kind", [lambda dataset: dataset, CropStream])
+def test_what_is_no_state_is_refused_and_changes_nothing(files, kind, state):
+    dataset = CropDataset(files / "image.ozx", 16, crops=20)
+    dataset.set_epoch(2)
+    fresh = kind(dataset)
+    given = state and {**fresh.state_dict(), "epoch": 5, **state}
+    if given and state.keys() == {"seed", "crops"}:
+        del given["epoch"]
+    with pytest.raises(ozx.UsageError, match="expected "):
+        fresh.load_state_dict(given)
+    assert (dataset.epoch, len(dataset)) == (2, 20)
+
+
+@pytest.mark.parametrize("used", [-1, 2.5])
+def test_a_number_of_used_crops_is_a_whole_number(files, used):
+    with pytest.raises(ozx.UsageError, match="expected a number of used crops as a whole number, at least 0; got"):
+        CropDataset(files / "image.ozx", 16, crops=20).state_dict(used)
 
 
 def digests(samples):
@@ -273,6 +300,29 @@ def test_a_stream_goes_on_after_its_last_crop(large):
         CropStream(CropDataset(large, 32, crops=50), 1, 2).load_state_dict(state)
     with pytest.raises(ozx.UsageError, match="expected a number of ranks as a whole number, at least 1, at most 50"):
         CropStream(CropDataset(large, 32, crops=50), 0, 51)
+
+
+@pytest.mark.parametrize("begin", [CropStream.set_epoch, lambda stream, epoch: stream.dataset.set_epoch(epoch)])
+def test_the_state_of_a_stream_counts_the_crops_of_its_epoch(large, begin):
+    stream, fresh = (CropStream(CropDataset(large, 32, crops=50)) for _ in range(2))
+    digests(stream)
+    begin(stream, 1)
+    state = stream.state_dict()
+    assert (state["epoch"], state["used"]) == (1, 0)
+    next(iter(stream))
+    fresh.load_state_dict(stream.state_dict())
+    assert fresh.state_dict() == stream.state_dict()  # before its first crop, it is where it goes on
+    begin(fresh, 2)
+    assert len(digests(fresh)) == 50
+
+
+def test_a_stream_is_told_its_dataset_and_both_its_rank_and_the_number_of_ranks(large):
+    dataset = CropDataset(large, 32, crops=50)
+    with pytest.raises(ozx.UsageError, match=r"expected a CropDataset; got 'large\.ozx'"):
+        CropStream("large.ozx")
+    for one in ({"rank": 0}, {"ranks": 2}):
+        with pytest.raises(ozx.UsageError, match="expected rank and ranks; got only"):
+            CropStream(dataset, **one)
 
 
 def test_a_stream_reads_each_byte_of_a_shard_once(large):
