@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from multiprocessing import RawValue
 from multiprocessing.context import get_spawning_popen
+from numbers import Real
 from typing import Any
 
 from ozx.calls import public_call
@@ -42,7 +43,7 @@ class CropDataset:
     Parameters
     ----------
     sources
-        A path, a URL or a pattern (``train/*.ozx``, ``s3://bucket/train/*.ozx``), or a list of them. All fields of a
+        A path, a URL or a pattern (``train/**/*.ozx``, ``s3://bucket/train/*.ozx``), or a list of them. All fields of a
         plate and all images of a series are used.
     size
         The crop's lengths (y, x) or (z, y, x) in pixels; one number is that of y and of x.
@@ -99,9 +100,11 @@ class CropDataset:
         lengths = tuple(size) if isinstance(size, Iterable) else (size, size)
         if len(lengths) not in (2, 3):
             raise UsageError(f"expected a size (y, x) or (z, y, x); got {size!r:.100}")
-        if not (where is None or isinstance(where, str | int | float)):
+        if not (where is None or isinstance(where, str | Real)) or isinstance(where, bool):
             raise UsageError(f"expected where= as the name of a label image or a number; got {where!r:.100}")
-        names = (labels,) if isinstance(labels, str) else tuple(labels)
+        names = (labels,) if isinstance(labels, str) else tuple(labels) if isinstance(labels, Iterable) else (labels,)
+        if not all(isinstance(name, str) for name in names):
+            raise UsageError(f"expected names of label images; got {labels!r:.100}")
         wanted = tuple(_whole("a length of crops", length, 1) for length in lengths)
         self.seed, self.count = _whole("seed", seed, 0, 1 << 64), _whole("a number of crops", crops, 1)
         self.source = CropSource(sources, CropOptions(wanted, channels, level, pixel_size, names, where), options)

@@ -155,7 +155,7 @@ def test_a_crop_is_as_bright_as_wanted(tmp_path):
     pixels = np.zeros((1, 512, 512), "uint16")
     pixels[0, 256:, :256] = 1000
     ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", sync=False)
-    dataset = CropDataset(tmp_path / "a.ozx", 64, where=900.0, crops=30)
+    dataset = CropDataset(tmp_path / "a.ozx", 64, where=np.float32(900), crops=30)
     assert min(float(np.asarray(dataset[number]).mean()) for number in range(30)) > 850
     with pytest.raises(ozx.UsageError, match="no crop with a mean of at least 1001 was found in 1,000 trials"):
         CropDataset(tmp_path / "a.ozx", 64, where=1001)[0]
@@ -169,6 +169,8 @@ def test_files_come_from_patterns_and_lists_in_the_order_of_their_names(files, m
         assert by_pattern.crop(number).region == by_list.crop(number).region
     assert {by_pattern.crop(number).path for number in range(30)} == {"image.ozx", "plate.ozx"}
     assert CropDataset("plate.ozx/B/2/1", 16).crop(0).node == ""
+    deep = CropDataset("**/[ip]*.ozx", 16, crops=30)  # in folders of any depth, also of none
+    assert [deep.crop(number) for number in range(30)] == [by_pattern.crop(number) for number in range(30)]
 
 
 def test_a_bucket_is_read_by_pattern_and_url(files, bucket):  # noqa: F811
@@ -198,6 +200,10 @@ def test_a_bucket_is_read_by_pattern_and_url(files, bucket):  # noqa: F811
         ({"crops": 0}, "expected a number of crops as a whole number, at least 1; got 0"),
         ({"sources": "x*.ozx"}, r"no file matches x\*\.ozx"),
         ({"sources": []}, "expected at least one file; got none"),
+        ({"sources": 5}, "expected a path, a pattern or a list of them; got 5"),
+        ({"labels": 5}, "expected names of label images; got 5"),
+        ({"labels": ["cells", 5]}, r"expected names of label images; got \['cells', 5\]"),
+        ({"where": True}, "expected where= as the name of a label image or a number; got True"),
         ({"sources": "http://127.0.0.1:9/*.ozx"}, "only the last name of a URL in a bucket may be a pattern"),
     ],
 )
