@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from multiprocessing import RawValue
 from multiprocessing.context import get_spawning_popen
+from numbers import Real
 from typing import Any
 
 from ozx.calls import public_call
@@ -42,7 +43,7 @@ class CropDataset:
     Parameters
     ----------
     sources
-        A path, a URL or a pattern (``train/*.ozx``, ``s3://bucket/train/*.ozx``), or a list of them. All fields of a
+        A path, a URL or a pattern (``train/**/*.ozx``, ``s3://bucket/train/*.ozx``), or a list of them. All fields of a
         plate and all images of a series are used.
     size
         The crop's lengths (y, x) or (z, y, x) in pixels; one number is that of y and of x.
@@ -99,9 +100,11 @@ class CropDataset:
         lengths = tuple(size) if isinstance(size, Iterable) else (size, size)
         if len(lengths) not in (2, 3):
             raise UsageError(f"expected a size (y, x) or (z, y, x); got {size!r:.100}")
-        if not (where is None or isinstance(where, str | int | float)):
+        if not (where is None or isinstance(where, str | Real)) or isinstance(where, bool):
             raise UsageError(f"expected where= as the name of a label image or a number; got {where!r:.100}")
-        names = (labels,) if isinstance(labels, str) else tuple(labels)
+        names = (labels,) if isinstance(labels, str) else tuple(labels) if isinstance(labels, Iterable) else (labels,)
+        if not all(isinstance(name, str) for name in names):
+            raise UsageError(f"expected names of label images; got {labels!r:.100}")
         wanted = tuple(_whole("a length of crops", length, 1) for length in lengths)
         self.seed, self.count = _whole("seed", seed, 0, 1 << 64), _whole("a number of crops", crops, 1)
         self.source = CropSource(sources, CropOptions(wanted, channels, level, pixel_size, names, where), options)
@@ -160,9 +163,16 @@ class CropDataset:
         Parameters
         ----------
         used
-            How many crops it has used: the number of batches since the epoch began or went on, times their size.
+            How many crops it has used: the number of batches since the epoch began or went on, times their size. The
+            last batch may have fewer.
+
+        Raises
+        ------
+        UsageError
+            `used` is no whole number from 0 on.
         """
-        return {"seed": self.seed, "crops": self.count, "epoch": self.epoch, "used": self._skipped + used}
+        all_used = min(self.count, self._skipped + _whole("a number of used crops", used, 0))
+        return {"seed": self.seed, "crops": self.count, "epoch": self.epoch, "used": all_used}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on in the middle of an epoch: the numbers begin with 0 after the last used crop.
@@ -175,11 +185,11 @@ class CropDataset:
         Raises
         ------
         UsageError
-            The seed or the number of crops differs.
+            The seed or the number of crops differs, or it is no state.
         """
-        _check_state(state, {"seed": self.seed, "crops": self.count})
+        used = _used_crops(state, {"seed": self.seed, "crops": self.count})
         self.set_epoch(state["epoch"])
-        self._skipped = state["used"]
+        self._skipped = min(self.count, used)
 
     def _spot(self, number: int) -> Spot:
         number = operator.index(number)
@@ -206,7 +216,7 @@ class CropStream:
     Raises
     ------
     UsageError
-        There are fewer crops than ranks.
+        There are fewer crops than ranks, or only one of `rank` and `ranks` is given.
 
     Examples
     --------
@@ -217,14 +227,19 @@ class CropStream:
     """
 
     def __init__(self, dataset: CropDataset, rank: int | None = None, ranks: int | None = None) -> None:
+        if not isinstance(dataset, CropDataset):
+            raise UsageError(f"expected a CropDataset; got {dataset!r:.100}")
+        if (rank is None) != (ranks is None):
+            raise UsageError(f"expected rank and ranks; got only {'rank' if ranks is None else 'ranks'}")
         distributed = torch.distributed if torch is not None and torch.distributed.is_available() else None
-        if rank is None and ranks is None and distributed is not None and distributed.is_initialized():
+        if rank is None and distributed is not None and distributed.is_initialized():
             rank, ranks = distributed.get_rank(), distributed.get_world_size()
         self.dataset = dataset
         self.ranks = _whole("a number of ranks", 1 if ranks is None else ranks, 1, dataset.count + 1)
         self.rank = _whole("a rank", 0 if rank is None else rank, 0, self.ranks)
         self._before = dataset.source.block_counts()
-        self._used = self._skipped = 0
+        self._used = dataset.epoch, 0  # an epoch, and how many of its crops
+        self._goes_on = False
 
     def set_epoch(self, epoch: int) -> None:
         """Begin an epoch, as `CropDataset.set_epoch` does.
@@ -235,7 +250,7 @@ class CropStream:
             Its number, from 0 on.
         """
         self.dataset.set_epoch(epoch)
-        self._skipped = 0
+        self._used = epoch, 0
 
     def __len__(self) -> int:
         return self.dataset.count // self.ranks
@@ -243,8 +258,8 @@ class CropStream:
     def __iter__(self) -> Iterator[Any]:
         source, key = self.dataset.source, (self.dataset.seed, self.dataset.epoch)
         order = shuffled(key, 0, self._before[-1])
-        skipped, self._skipped = self._skipped, 0
-        self._used = skipped
+        skipped = used = self._used_crops() if self._goes_on else 0
+        self._used, self._goes_on = (key[1], used), False
         for shards in self._shards(len(order)):
             numbers = [number for _, crops in shards for number in crops]
             mixed = [numbers[at] for at in shuffled(key, 1 + numbers[0], len(numbers))]
@@ -258,7 +273,8 @@ class CropStream:
                 samples.update(zip(kept, _samples(source, spots), strict=True))
             for number in mixed:
                 if number in samples:
-                    self._used += 1
+                    used += 1
+                    self._used = key[1], used
                     yield samples.pop(number)
 
     def state_dict(self) -> dict[str, Any]:
@@ -266,7 +282,7 @@ class CropStream:
 
         The `StatefulDataLoader` of torchdata collects those of its workers.
         """
-        return {**self._identity(), "epoch": self.dataset.epoch, "used": self._used}
+        return {**self._identity(), "epoch": self.dataset.epoch, "used": self._used_crops()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a state was taken.
@@ -279,11 +295,15 @@ class CropStream:
         Raises
         ------
         UsageError
-            It is that of another stream or worker.
+            It is that of another stream or worker, or no state.
         """
-        _check_state(state, self._identity())
+        used = _used_crops(state, self._identity())
         self.set_epoch(state["epoch"])
-        self._skipped = state["used"]
+        self._used, self._goes_on = (state["epoch"], used), True
+
+    def _used_crops(self) -> int:
+        """Return how many crops of the dataset's epoch were used; the dataset may have begun another by itself."""
+        return self._used[1] if self._used[0] == self.dataset.epoch else 0
 
     def _identity(self) -> dict[str, Any]:
         worker, workers = _worker()
@@ -318,10 +338,12 @@ def _samples(source: CropSource, spots: Sequence[Spot]) -> list[Any]:
     return [give(sample[0]) if len(sample) == 1 else tuple(map(give, sample)) for sample in source.read(spots)]
 
 
-def _check_state(state: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-    """Raise `UsageError` if a state is that of another dataset."""
-    if {name: state.get(name) for name in own} != own:
-        raise UsageError(f"expected the state of a dataset with {own}; got {dict(state)!r:.300}")
+def _used_crops(state: Mapping[str, Any], own: Mapping[str, Any]) -> int:
+    """Return how many crops a state has used; raise `UsageError` if it is no state, or that of another dataset."""
+    known = state if isinstance(state, Mapping) and {"epoch", "used"} <= state.keys() else {}
+    if {name: known.get(name) for name in own} != own:
+        raise UsageError(f"expected the state of a dataset with {own}; got {state!r:.300}")
+    return _whole("a number of used crops", state["used"], 0)
 
 
 def _worker() -> tuple[int, int]:

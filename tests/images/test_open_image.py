@@ -1,6 +1,7 @@
 """Images as people read them: `ozx.open_image`, `ozx.read`, and what an image knows and gives."""
 
 import io
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -89,6 +90,7 @@ def test_an_image_tells_what_it_is(cells):
         ({"channels": 0}, np.s_[0]),
         ({"channels": ["Cytoplasm", 0]}, np.s_[[1, 0]]),
         ({"channels": [1]}, np.s_[[1]]),
+        ({"channels": np.array([1, 0])}, np.s_[[1, 0]]),
         ({"region": {"x": (10, 60)}}, np.s_[..., 10:60]),
         ({"region": {"x": slice(None, 60), "y": np.int64(3)}}, np.s_[:, 3, :60]),
         ({"region": {"y": (-10, None)}, "channels": 1}, np.s_[1, -10:]),
@@ -108,6 +110,8 @@ def test_planes_are_chosen_by_number(tmp_path):
     assert np.array_equal(ozx.read(path, t=0, channels=[2, 0], z=3), pixels[0, [2, 0], 3])
     with pytest.raises(UsageError, match="axis z is given twice"):
         ozx.read(path, z=1, region={"z": (0, 1)})
+    with pytest.raises(UsageError, match=r"z: expected a number or a range \(start, stop\); got the list \[0, 2\]"):
+        ozx.read(path, z=[0, 2])  # as of channels: two of them, or a range?
 
 
 @pytest.mark.parametrize(
@@ -149,8 +153,9 @@ def test_a_region_of_a_coarser_level_covers_the_region(cells):
     ],
 )
 def test_what_cannot_be_read_is_a_usage_error(cells, asked, message):
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as caught:
         ozx.read(cells, **asked)
+    assert caught.value.path == cells
 
 
 def test_sizes_without_a_unit_are_refused(tmp_path):
@@ -216,6 +221,16 @@ def test_files_without_an_archive_are_refused(tmp_path):
         ozx.open_image(io.BytesIO(b"no archive"))
     with pytest.raises(UsageError, match="open binary file"):
         ozx.open_image(io.StringIO("text"))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "written", "closed"])
+def test_an_open_file_that_cannot_be_read_anywhere_is_refused(cells, tmp_path, kind):
+    reader, writer = os.pipe()
+    os.close(writer)
+    with open(reader, "rb") as pipe, open(tmp_path / "new", "wb") as written, open(cells, "rb") as closed:
+        closed.close()
+        with pytest.raises(UsageError, match=r"the file was closed|expected an open file that can be"):
+            ozx.open_image({"pipe": pipe, "written": written, "closed": closed}[kind])
 
 
 def test_a_file_is_closed_with_its_image(tmp_path, cells):

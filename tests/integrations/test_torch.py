@@ -155,7 +155,7 @@ def test_a_crop_is_as_bright_as_wanted(tmp_path):
     pixels = np.zeros((1, 512, 512), "uint16")
     pixels[0, 256:, :256] = 1000
     ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", sync=False)
-    dataset = CropDataset(tmp_path / "a.ozx", 64, where=900.0, crops=30)
+    dataset = CropDataset(tmp_path / "a.ozx", 64, where=np.float32(900), crops=30)
     assert min(float(np.asarray(dataset[number]).mean()) for number in range(30)) > 850
     with pytest.raises(ozx.UsageError, match="no crop with a mean of at least 1001 was found in 1,000 trials"):
         CropDataset(tmp_path / "a.ozx", 64, where=1001)[0]
@@ -169,6 +169,8 @@ def test_files_come_from_patterns_and_lists_in_the_order_of_their_names(files, m
         assert by_pattern.crop(number).region == by_list.crop(number).region
     assert {by_pattern.crop(number).path for number in range(30)} == {"image.ozx", "plate.ozx"}
     assert CropDataset("plate.ozx/B/2/1", 16).crop(0).node == ""
+    deep = CropDataset("**/[ip]*.ozx", 16, crops=30)  # in folders of any depth, also of none
+    assert [deep.crop(number) for number in range(30)] == [by_pattern.crop(number) for number in range(30)]
 
 
 def test_a_bucket_is_read_by_pattern_and_url(files, bucket):  # noqa: F811
@@ -198,6 +200,10 @@ def test_a_bucket_is_read_by_pattern_and_url(files, bucket):  # noqa: F811
         ({"crops": 0}, "expected a number of crops as a whole number, at least 1; got 0"),
         ({"sources": "x*.ozx"}, r"no file matches x\*\.ozx"),
         ({"sources": []}, "expected at least one file; got none"),
+        ({"sources": 5}, "expected a path, a pattern or a list of them; got 5"),
+        ({"labels": 5}, "expected names of label images; got 5"),
+        ({"labels": ["cells", 5]}, r"expected names of label images; got \['cells', 5\]"),
+        ({"where": True}, "expected where= as the name of a label image or a number; got True"),
         ({"sources": "http://127.0.0.1:9/*.ozx"}, "only the last name of a URL in a bucket may be a pattern"),
     ],
 )
@@ -235,6 +241,33 @@ def test_a_training_goes_on_in_the_middle_of_an_epoch(files):
     assert len(fresh) == 20
     with pytest.raises(ozx.UsageError, match="expected the state of a dataset with"):
         CropDataset(files / "image.ozx", 16, crops=20, seed=1).load_state_dict(state)
+    # The last batch of an epoch has fewer crops than the others.
+    state = dataset.state_dict(3 * 8)
+    assert state["used"] == 20
+    fresh.load_state_dict({**state, "used": 24})
+    assert len(fresh) == 0
+
+
+@pytest.mark.parametrize(
+    "state", [None, {"seed": 0, "crops": 20}, {"seed": 0, "crops": 20, "epoch": 0, "used": -1}, {"used": "3"}]
+)
+@pytest.mark.parametrize("kind", [lambda dataset: dataset, CropStream])
+def test_what_is_no_state_is_refused_and_changes_nothing(files, kind, state):
+    dataset = CropDataset(files / "image.ozx", 16, crops=20)
+    dataset.set_epoch(2)
+    fresh = kind(dataset)
+    given = state and {**fresh.state_dict(), "epoch": 5, **state}
+    if given and state.keys() == {"seed", "crops"}:
+        del given["epoch"]
+    with pytest.raises(ozx.UsageError, match="expected "):
+        fresh.load_state_dict(given)
+    assert (dataset.epoch, len(dataset)) == (2, 20)
+
+
+@pytest.mark.parametrize("used", [-1, 2.5])
+def test_a_number_of_used_crops_is_a_whole_number(files, used):
+    with pytest.raises(ozx.UsageError, match="expected a number of used crops as a whole number, at least 0; got"):
+        CropDataset(files / "image.ozx", 16, crops=20).state_dict(used)
 
 
 def digests(samples):
@@ -273,6 +306,29 @@ def test_a_stream_goes_on_after_its_last_crop(large):
         CropStream(CropDataset(large, 32, crops=50), 1, 2).load_state_dict(state)
     with pytest.raises(ozx.UsageError, match="expected a number of ranks as a whole number, at least 1, at most 50"):
         CropStream(CropDataset(large, 32, crops=50), 0, 51)
+
+
+@pytest.mark.parametrize("begin", [CropStream.set_epoch, lambda stream, epoch: stream.dataset.set_epoch(epoch)])
+def test_the_state_of_a_stream_counts_the_crops_of_its_epoch(large, begin):
+    stream, fresh = (CropStream(CropDataset(large, 32, crops=50)) for _ in range(2))
+    digests(stream)
+    begin(stream, 1)
+    state = stream.state_dict()
+    assert (state["epoch"], state["used"]) == (1, 0)
+    next(iter(stream))
+    fresh.load_state_dict(stream.state_dict())
+    assert fresh.state_dict() == stream.state_dict()  # before its first crop, it is where it goes on
+    begin(fresh, 2)
+    assert len(digests(fresh)) == 50
+
+
+def test_a_stream_is_told_its_dataset_and_both_its_rank_and_the_number_of_ranks(large):
+    dataset = CropDataset(large, 32, crops=50)
+    with pytest.raises(ozx.UsageError, match=r"expected a CropDataset; got 'large\.ozx'"):
+        CropStream("large.ozx")
+    for one in ({"rank": 0}, {"ranks": 2}):
+        with pytest.raises(ozx.UsageError, match="expected rank and ranks; got only"):
+            CropStream(dataset, **one)
 
 
 def test_a_stream_reads_each_byte_of_a_shard_once(large):

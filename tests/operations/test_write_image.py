@@ -444,6 +444,28 @@ def test_an_open_file_gets_nothing_if_the_image_cannot_be_written(tmp_path):
         write_image(memory, np.zeros((4, 4)), axes="yxc")
     assert memory.getvalue() == b""
     (tmp_path / "a.ozx").touch()
-    for file in (io.StringIO(), io.FileIO(tmp_path / "a.ozx")):
-        with file, pytest.raises(UsageError, match="expected a file that is open for writing bytes"):
+    memory.close()
+    for file in (io.StringIO(), io.FileIO(tmp_path / "a.ozx"), memory):
+        with pytest.raises(UsageError, match="expected a file that is open for writing bytes"):
             write_image(file, np.zeros((4, 4)))
+        file.close()
+
+
+def test_an_open_file_that_was_longer_ends_with_the_image(tmp_path):
+    small = np.ones((20, 20), "uint8")
+    for file in (io.BytesIO(), open(tmp_path / "a.ozx", "w+b")):  # noqa: SIM115 (closed below)
+        with file:
+            write_image(file, np.random.default_rng(0).integers(0, 99, (90, 90), "uint8"))
+            file.seek(0)
+            written = write_image(file, small).bytes
+            assert file.seek(0, io.SEEK_END) == written
+            assert np.array_equal(ozx.read(file), small)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe of Windows holds fewer bytes")
+def test_a_pipe_gets_an_image(tmp_path):
+    reader, writer = os.pipe()
+    with open(writer, "wb") as pipe:
+        write_image(pipe, np.ones((20, 20), "uint8"))
+    with open(reader, "rb") as pipe:
+        assert np.array_equal(ozx.read(io.BytesIO(pipe.read())), np.ones((20, 20)))

@@ -100,6 +100,13 @@ class OpenFileSource:
         self._lock = threading.Lock()
         name = getattr(file, "name", None)
         self.name = name if isinstance(name, str) else f"<{type(file).__name__}>"
+        self._check_open()
+        if not all(getattr(file, able, lambda: True)() for able in ("readable", "seekable")):
+            raise UsageError(
+                "expected an open file that can be read at any place",
+                path=self.name,
+                hint='Open it with open(path, "rb"), or wrap what a pipe or server sends in io.BytesIO.',
+            )
         # Of a file that was opened plainly; that of an object that decodes a file is another one.
         is_plain = type(file) in (io.BufferedReader, io.FileIO) and has_pread()
         self._descriptor = file.fileno() if is_plain else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import glob
@@ -300,6 +300,9 @@ class _View:
 def _expanded(sources: StrPath | Sequence[StrPath], access: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield the files of paths, URLs and patterns; those of a pattern in the order of their names."""
     given = [sources] if isinstance(sources, str | os.PathLike) else sources
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected a path, a pattern or a list of them; got {sources!r:.100}")
+    given = list(given)
     if not given:
         raise UsageError("expected at least one file; got none")
     for path in map(given_path, given):
@@ -313,7 +316,7 @@ def _expanded(sources: StrPath | Sequence[StrPath], access: Mapping[str, Any] | 
                 )
             found = [f"{folder}/{key}" for key, _ in bucket.list_objects() if "/" not in key and fnmatchcase(key, name)]
         elif is_pattern(path) and not Place.parse(path).exists():
-            found = glob(path)
+            found = glob(path, recursive=True)
         if not found:
             raise UsageError(f"no file matches {path}")
         yield from sorted(found)

@@ -122,7 +122,10 @@ def read(
     (31, 31)
     """
     with open_image(path, node, options=options) as image:
-        return image.read(channels=channels, z=z, t=t, region=region, unit=unit, level=level, pixel_size=pixel_size)
+        try:
+            return image.read(channels=channels, z=z, t=t, region=region, unit=unit, level=level, pixel_size=pixel_size)
+        except OzxError as error:
+            raise error.at(Place.parse(path).name) if isinstance(path, str | os.PathLike) else error from None
 
 
 def _entered(root: zarr.Group, node: str) -> zarr.Group:

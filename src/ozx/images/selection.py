@@ -108,7 +108,8 @@ def choose_channels(
     if channels is None:
         return None
     # A name may contain a comma, so that text is one name here.
-    is_one = isinstance(channels, str) or hasattr(channels, "__index__")
+    # An array, too, has the method of whole numbers.
+    is_one = isinstance(channels, str) or (hasattr(channels, "__index__") and not getattr(channels, "ndim", 0))
     wanted = parse_channels([channels] if is_one else channels)  # type: ignore[list-item]
     found = [find_channels([channel], labels, count, where)[0] for channel in wanted]
     return found[0] if is_one else found
@@ -127,6 +128,9 @@ def split_region(
         raise UsageError(f"expected a region by axis; got {region!r}", hint='Write region={"x": (0, 100)}.')
     given = dict(region or {})
     in_pixels = {axis: bounds for axis, bounds in planes.items() if bounds is not None}
+    for axis, bounds in in_pixels.items():
+        if isinstance(bounds, list):  # of channels, a list has one after the other
+            raise UsageError(f"{axis}: expected a number or a range (start, stop); got the list {bounds!r:.100}")
     for axis in in_pixels.keys() & (given.keys() | measured.keys()):
         raise UsageError(f"axis {axis} is given twice: as {axis}= and in the region")
     return (in_pixels, {**given, **measured}) if unit is not None else ({**given, **in_pixels}, measured)

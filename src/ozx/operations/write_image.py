@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -187,7 +187,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
 def _target(path: str | os.PathLike[str] | BinaryIO, *, force: bool, sync: bool) -> tuple[str, Output | BinaryIO]:
     """Return the name of what is written, and the output, or the open file."""
     if not isinstance(path, str | os.PathLike) and hasattr(path, "write"):
-        if isinstance(path, io.TextIOBase) or not getattr(path, "writable", lambda: True)():
+        is_closed = getattr(path, "closed", False)
+        if isinstance(path, io.TextIOBase) or is_closed or not getattr(path, "writable", lambda: True)():
             raise UsageError(f"expected a file that is open for writing bytes; got {path!r:.200}")
         name = getattr(path, "name", None)
         return name if isinstance(name, str) else f"<{type(path).__name__}>", path
@@ -212,6 +213,9 @@ def _opened(output: Output | BinaryIO) -> Iterator[int]:
         yield file.fileno()
         file.seek(0)
         shutil.copyfileobj(file, output)
+        # Readers look for an archive from the end of a file, which may have been longer; a pipe has nothing behind it.
+        with suppress(OSError, AttributeError):
+            output.truncate()
 
 
 def _with_labels(
