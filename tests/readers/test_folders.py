@@ -85,6 +85,12 @@ def test_planes_become_one_image_beside_their_folder(tmp_path):
         (["p_A01_w1.tif", "p_B03_w1.tif"], "a plate of 2 wells, 2 images of c 1"),
         (["A01f01.tif", "A01f02.tif", "B01f01.tif", "B01f02.tif"], "a plate of 2 wells, 4 images of"),
         (["C01.tif", "C02.tif"], "c 2"),
+        (["A1_c1.tif", "A12_c1.tif", "H3_c1.tif"], "a plate of 3 wells, 3 images of c 1"),
+        # An identifier of its own behind the channel of each file, as MetaXpress writes them.
+        (
+            ["A01_w16E7B0F02-1F34-4B48-A3BB-2D3A15DCAB53.tif", "A02_w19AC97C9C-9C54-4F89-9E2A-0C3E20E8A4A0.tif"],
+            "a plate of 2 wells, 2 images of c 1",
+        ),
     ],
 )
 def test_axes_come_from_letters_and_numbers_in_the_names(tmp_path, joined, names, words):
@@ -96,6 +102,10 @@ def test_axes_come_from_letters_and_numbers_in_the_names(tmp_path, joined, names
         return
     result, _ = joined(tmp_path / "f")
     assert f"→ {words}" in result.joined
+
+
+def _names(form: str, *texts) -> list[str]:
+    return [form.format(*each) for each in product(*texts)]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +121,12 @@ def test_axes_come_from_letters_and_numbers_in_the_names(tmp_path, joined, names
         ),
         (["img_0_DAPI_0.tif", "img_1_DAPI_0.tif"], "differ in more than numbers of axes", "img_{t}_DAPI_0.tif"),
         (["a_t1_s{1}.tif", "a_t2_s{1}.tif"], None, None),
+        (_names("X_{}_Z{}_CH{}.tif", "12", "12", "12"), "differ in more than numbers of axes", "X_{t}_Z{z}_CH{c}.tif"),
+        (_names("e_Position {}_t{}.tif", "12", "12"), "differ in more", "e_Position {s}_t{t}.tif"),
+        (_names("{}_Time{}.tif", "12", "12"), "differ in more", "{c}_Time{t}.tif"),
+        (_names("img_{}_{}_{}.tif", "01", ("DAPI", "Cy5"), "01"), "differ in more", "img_{t}_{c}_{z}.tif"),
+        (_names("e_{}_{}.tif", ("A1", "B12"), "01"), "differ in more", "e_{well}_{t}.tif"),
+        (["r1c1f1p1-ch1.tif", "r2c2f2p2-ch2.tif"], None, None),
     ],
 )
 def test_other_images_stay_separate(tmp_path, names, why, pattern):
@@ -186,6 +202,16 @@ def test_files_beside_the_planes_are_left_out_with_a_note(tmp_path, joined):
     result, _ = joined(folder, pattern="img_t{t}_c1.tif", force=True)
     assert result.joined == "3 files → t 3, y 16, x 20"
     assert "4 other files of the folder are left out" in result.notes[0]
+
+
+def test_small_copies_of_planes_are_left_out(tmp_path, joined):
+    for c in (1, 2):
+        write_plane(tmp_path / "f" / f"A01_s1_w{c}.TIF", c)
+        write_plane(tmp_path / "f" / f"A01_s1_w{c}_thumb.TIF", c, (4, 5))
+    for pattern in (None, "A01_s{s}_w{c}.TIF"):
+        result, group = joined(tmp_path / "f", pattern=pattern, force=True)
+        assert group["0"][:, 0, 0].tolist() == [1, 2]
+        assert "2 other files of the folder are left out: A01_s1_w1_thumb.TIF" in result.notes[0]
 
 
 @pytest.mark.parametrize(
