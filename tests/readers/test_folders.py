@@ -310,6 +310,19 @@ def test_two_files_of_one_place_are_an_error(tmp_path):
         ozx.import_image(tmp_path / "f")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_link_to_a_file_that_is_not_there_is_a_missing_plane(tmp_path, joined):
+    folder = write_planes(tmp_path / "f")
+    for c in (1, 2):
+        (folder / f"img_t003_c{c}.tif").unlink()
+        (folder / f"img_t003_c{c}.tif").symlink_to(".git/annex/gone.tif")
+    with pytest.raises(ozx.FormatError, match=r"img_t003_c1\.tif: the file is missing"):
+        joined(folder)
+    result, group = joined(folder, on_error="fill")
+    assert group["0"][:, :, 0, 0].tolist() == [[11, 12], [21, 22], [0, 0]]
+    assert len(result.damage) == 2
+
+
 @pytest.mark.parametrize("on_error", ["fail", "fill"])
 def test_huge_numbers_do_not_make_huge_images(tmp_path, on_error):
     for t in (1, 2, 10**40):

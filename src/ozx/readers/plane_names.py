@@ -319,7 +319,8 @@ def names_below(folder: str, depth: int = 0) -> list[str]:
         for entry in sorted(entries, key=lambda each: each.name):
             if entry.name.startswith("."):
                 continue
-            if entry.is_file():
+            # A link to a file that is not there, as git-annex leaves it, is a plane that is missing.
+            if entry.is_file() or (entry.is_symlink() and not entry.is_dir()):
                 names.append(entry.name)
             elif depth and entry.is_dir():
                 names += [f"{entry.name}/{name}" for name in names_below(entry.path, depth - 1)]
