@@ -177,7 +177,7 @@ def make_grid(
         more = f" and {less - len(missing):,} more" if less > len(missing) else ""
         raise FormatError(
             f"{less:,} of the {count:,} files of the image {'is' if less == 1 else 'are'} missing: "
-            f"{', '.join(missing)}{more}",
+            f"{'; '.join(missing)}{more}",
             path=folder,
             hint="Copy the missing files into the folder; on_error='fill' fills them with zeros.",
         )
