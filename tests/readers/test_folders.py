@@ -471,3 +471,23 @@ def test_the_index_in_a_folder_gives_a_plate(tmp_path, joined, write):
     assert np.unique(field.read()).tolist() == [221, 222]
     assert [channel.name for channel in field.channels] == ["DAPI", "GFP"]
     assert field.scale == pytest.approx((1, 0.65, 0.65))
+
+
+def test_a_lost_plane_of_an_index_is_named_and_filled(tmp_path, joined):
+    pytest.importorskip("openreadout")
+    folder = write_image_xpress(tmp_path / "screen")
+    (folder / "P1_B03_s2_w1.TIF").unlink()
+    with pytest.raises(ozx.FormatError, match="this file is cut off or damaged: 1 of 8 plane files"):
+        joined(folder)
+    result, group = joined(folder, on_error="fill")
+    lost = "the plane file of well B03 field 2, c=0 z=0 t=0 (no file found for it) is not on disk"
+    assert f"this file cannot be read: {lost}" in result.damage[-1]
+    assert [np.unique(group[f"B/3/{field}/0"][...]).tolist() for field in (0, 1)] == [[211, 212], [0, 222]]
+
+
+def test_the_file_that_hides_the_size_of_a_plate_is_named(tmp_path, joined):
+    pytest.importorskip("openreadout")
+    folder = write_cell_voyager(tmp_path / "screen")
+    (folder / "P1_A01_T0001F001L01A01Z01C01.tif").write_bytes(b"II")
+    with pytest.raises(ozx.FormatError, match=r"the size of the images is unknown: P1_A01_T0001F001L01A01Z01C01\.tif"):
+        joined(folder, on_error="fill")
