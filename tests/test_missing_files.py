@@ -1,5 +1,6 @@
 """Hints for a path that names no file."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -98,3 +99,14 @@ def test_a_pattern_in_quotes(here):
 def test_a_name_that_the_shell_has_divided(here):
     (here / "embryo stack.ozx").touch()
     assert hint_at_missing("embryo") == f"Put a name with blanks in quotes: {quote('embryo stack.ozx')}"
+
+
+def test_a_folder_that_lets_nobody_write_is_named(tmp_path, monkeypatch):
+    path, errors = str(tmp_path / "cells.ozx"), (PermissionError(errno.EACCES, "no"), OSError(errno.EROFS, "no"))
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)  # root may write everywhere
+    for error in errors:
+        error.filename = path
+        assert resource_error(error).hint.startswith(f"You cannot write to the folder {tmp_path}: name an output")
+    monkeypatch.setattr(os, "access", lambda _, mode: False)
+    for error in errors:
+        assert resource_error(error).hint is None

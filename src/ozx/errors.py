@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from ozx.missing_files import hint_at_missing
+from ozx.missing_files import hint_at_folder, hint_at_missing
 
 #: The longest message in characters. A file decides how long its names and lists are: they must not fill a screen, a
 #: log or an e-mail.
@@ -246,6 +246,8 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     path = None if name is None else os.fsdecode(name)
     if hint is None and path is not None and kind in (MissingFileError, NoFolderError):
         hint = hint_at_missing(path)
+    if hint is None and path is not None and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        hint = hint_at_folder(path)
     ours = kind(message or error.strerror or str(error) or type(error).__name__, path=path, hint=hint)
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))

@@ -1,4 +1,4 @@
-"""Hints for a path at which no file exists: a file that the user may have meant."""
+"""Hints for a path at which no file exists, the file that the user may have meant; or at which none can be written."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def hint_at_missing(path: str) -> str | None:
     if _SHORTENED_URL.search(path):
         return "Give a URL as text: a Path drops one of its slashes."
     return _hint_at_partial(path) or hint_at_pattern(path) or _hint_at_similar(path)
+
+
+def hint_at_folder(path: str) -> str | None:
+    """Return the hint for a path in a folder that lets nobody write; None if something else is forbidden."""
+    folder = os.path.dirname(path) or os.curdir
+    is_readable = os.access(folder, os.R_OK | os.X_OK) and (not os.path.exists(path) or os.access(path, os.R_OK))
+    if not is_readable or os.access(folder, os.W_OK):
+        return None
+    return (
+        f"You cannot write to the folder {folder}: name an output elsewhere. To change a file, copy it elsewhere first."
+    )
 
 
 def is_pattern(path: str) -> bool:

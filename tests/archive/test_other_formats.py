@@ -47,6 +47,7 @@ def test_a_tiff_that_is_called_ozx_is_renamed_first():
         (["a.JPG", "b.jpeg", "c.txt"], "2 JPEG pictures", "as TIFF"),
         (["x/", "x/a.tif"], "1 TIFF image", f"ozx import {quote_pattern('x', '*.tif')}"),
         (["a.czi", "b.czi"], "2 CZI files", "ozx import *.czi"),
+        (["a.lsm", "b.lsm"], "2 LSM files", "ozx import *.lsm"),
         (["a.ozx", "b.ozx"], "2 .ozx files", "Give the path of one file: a.ozx"),
     ],
 )

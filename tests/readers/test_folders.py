@@ -85,6 +85,12 @@ def test_planes_become_one_image_beside_their_folder(tmp_path):
         (["p_A01_w1.tif", "p_B03_w1.tif"], "a plate of 2 wells, 2 images of c 1"),
         (["A01f01.tif", "A01f02.tif", "B01f01.tif", "B01f02.tif"], "a plate of 2 wells, 4 images of"),
         (["C01.tif", "C02.tif"], "c 2"),
+        (["A1_c1.tif", "A12_c1.tif", "H3_c1.tif"], "a plate of 3 wells, 3 images of c 1"),
+        # An identifier of its own behind the channel of each file, as MetaXpress writes them.
+        (
+            ["A01_w16E7B0F02-1F34-4B48-A3BB-2D3A15DCAB53.tif", "A02_w19AC97C9C-9C54-4F89-9E2A-0C3E20E8A4A0.tif"],
+            "a plate of 2 wells, 2 images of c 1",
+        ),
     ],
 )
 def test_axes_come_from_letters_and_numbers_in_the_names(tmp_path, joined, names, words):
@@ -96,6 +102,10 @@ def test_axes_come_from_letters_and_numbers_in_the_names(tmp_path, joined, names
         return
     result, _ = joined(tmp_path / "f")
     assert f"→ {words}" in result.joined
+
+
+def _names(form: str, *texts) -> list[str]:
+    return [form.format(*each) for each in product(*texts)]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +121,12 @@ def test_axes_come_from_letters_and_numbers_in_the_names(tmp_path, joined, names
         ),
         (["img_0_DAPI_0.tif", "img_1_DAPI_0.tif"], "differ in more than numbers of axes", "img_{t}_DAPI_0.tif"),
         (["a_t1_s{1}.tif", "a_t2_s{1}.tif"], None, None),
+        (_names("X_{}_Z{}_CH{}.tif", "12", "12", "12"), "differ in more than numbers of axes", "X_{t}_Z{z}_CH{c}.tif"),
+        (_names("e_Position {}_t{}.tif", "12", "12"), "differ in more", "e_Position {s}_t{t}.tif"),
+        (_names("{}_Time{}.tif", "12", "12"), "differ in more", "{c}_Time{t}.tif"),
+        (_names("img_{}_{}_{}.tif", "01", ("DAPI", "Cy5"), "01"), "differ in more", "img_{t}_{c}_{z}.tif"),
+        (_names("e_{}_{}.tif", ("A1", "B12"), "01"), "differ in more", "e_{well}_{t}.tif"),
+        (["r1c1f1p1-ch1.tif", "r2c2f2p2-ch2.tif"], None, None),
     ],
 )
 def test_other_images_stay_separate(tmp_path, names, why, pattern):
@@ -186,6 +202,16 @@ def test_files_beside_the_planes_are_left_out_with_a_note(tmp_path, joined):
     result, _ = joined(folder, pattern="img_t{t}_c1.tif", force=True)
     assert result.joined == "3 files → t 3, y 16, x 20"
     assert "4 other files of the folder are left out" in result.notes[0]
+
+
+def test_small_copies_of_planes_are_left_out(tmp_path, joined):
+    for c in (1, 2):
+        write_plane(tmp_path / "f" / f"A01_s1_w{c}.TIF", c)
+        write_plane(tmp_path / "f" / f"A01_s1_w{c}_thumb.TIF", c, (4, 5))
+    for pattern in (None, "A01_s{s}_w{c}.TIF"):
+        result, group = joined(tmp_path / "f", pattern=pattern, force=True)
+        assert group["0"][:, 0, 0].tolist() == [1, 2]
+        assert "2 other files of the folder are left out: A01_s1_w1_thumb.TIF" in result.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -282,6 +308,19 @@ def test_two_files_of_one_place_are_an_error(tmp_path):
         write_plane(tmp_path / "f" / name, 1)
     with pytest.raises(ozx.FormatError, match=r"img_t01\.tif and img_t1\.tif have the same place: t 1"):
         ozx.import_image(tmp_path / "f")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_link_to_a_file_that_is_not_there_is_a_missing_plane(tmp_path, joined):
+    folder = write_planes(tmp_path / "f")
+    for c in (1, 2):
+        (folder / f"img_t003_c{c}.tif").unlink()
+        (folder / f"img_t003_c{c}.tif").symlink_to(".git/annex/gone.tif")
+    with pytest.raises(ozx.FormatError, match=r"img_t003_c1\.tif: the file is missing"):
+        joined(folder)
+    result, group = joined(folder, on_error="fill")
+    assert group["0"][:, :, 0, 0].tolist() == [[11, 12], [21, 22], [0, 0]]
+    assert len(result.damage) == 2
 
 
 @pytest.mark.parametrize("on_error", ["fail", "fill"])
@@ -432,3 +471,23 @@ def test_the_index_in_a_folder_gives_a_plate(tmp_path, joined, write):
     assert np.unique(field.read()).tolist() == [221, 222]
     assert [channel.name for channel in field.channels] == ["DAPI", "GFP"]
     assert field.scale == pytest.approx((1, 0.65, 0.65))
+
+
+def test_a_lost_plane_of_an_index_is_named_and_filled(tmp_path, joined):
+    pytest.importorskip("openreadout")
+    folder = write_image_xpress(tmp_path / "screen")
+    (folder / "P1_B03_s2_w1.TIF").unlink()
+    with pytest.raises(ozx.FormatError, match="this file is cut off or damaged: 1 of 8 plane files"):
+        joined(folder)
+    result, group = joined(folder, on_error="fill")
+    lost = "the plane file of well B03 field 2, c=0 z=0 t=0 (no file found for it) is not on disk"
+    assert f"this file cannot be read: {lost}" in result.damage[-1]
+    assert [np.unique(group[f"B/3/{field}/0"][...]).tolist() for field in (0, 1)] == [[211, 212], [0, 222]]
+
+
+def test_the_file_that_hides_the_size_of_a_plate_is_named(tmp_path, joined):
+    pytest.importorskip("openreadout")
+    folder = write_cell_voyager(tmp_path / "screen")
+    (folder / "P1_A01_T0001F001L01A01Z01C01.tif").write_bytes(b"II")
+    with pytest.raises(ozx.FormatError, match=r"the size of the images is unknown: P1_A01_T0001F001L01A01Z01C01\.tif"):
+        joined(folder, on_error="fill")

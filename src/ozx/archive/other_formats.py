@@ -98,6 +98,7 @@ _KINDS = {
     ".nd2": "ND2 files",
     ".lif": "LIF files",
     ".ims": "IMS files",
+    ".lsm": "LSM files",
     ".ozx": ".ozx files",
 }
 

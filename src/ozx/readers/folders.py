@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,7 +14,18 @@ from ozx.quoting import quote
 from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.micro_manager import find_planes, has_metadata, position_folders
 from ozx.readers.microscopes import MicroscopeReader
-from ozx.readers.plane_names import TIFF, Planes, guess_pattern, make_grid, match_names, names_below
+from ozx.readers.plane_names import (
+    TIFF,
+    Planes,
+    axis_before,
+    guess_pattern,
+    is_thumbnail,
+    is_well,
+    make_grid,
+    match_names,
+    names_below,
+    without_identifiers,
+)
 from ozx.readers.tiff.opening import count_files, open_tiff
 from ozx.readers.tiff.planes import describe_planes, open_planes
 
@@ -46,7 +58,7 @@ def _find(path: str, options: ReadingOptions) -> Planes | str:
     if options.pattern is not None:
         return _find_by_pattern(path, options.pattern, options)
     names = names_below(path)
-    tiffs = [name for name in names if name.lower().endswith(TIFF)]
+    tiffs = [name for name in names if name.lower().endswith(TIFF) and not is_thumbnail(name)]
     if _NDTIFF in names and tiffs:
         return os.path.join(path, tiffs[0])
     indexes = [os.path.join(path, name) for name in names if name.lower().endswith(_INDEXES)]
@@ -81,17 +93,42 @@ def _find_by_names(path: str, names: list[str], tiffs: list[str], options: Readi
 
 
 def _example(names: list[str]) -> str | None:
-    """Return a pattern of the most names that differ in numbers only; None if all names differ otherwise."""
+    """Return a pattern of the most names that differ in numbers, and perhaps a word; None if all differ otherwise."""
+    if any(sign in name for name in names for sign in "{}*"):
+        return None
     alike: dict[str, list[str]] = {}
-    for name in names:
+    for name in _without_word(without_identifiers(names)):
         alike.setdefault(re.sub("[0-9]+", "0", name), []).append(name)
     most = max(alike.values(), key=len)
-    if len(most) == 1 or any(sign in most[0] for sign in "{}*"):
+    if len(most) == 1 or (pattern := guess_pattern(most)[0]):
+        return None if len(most) == 1 else pattern
+    columns = list(zip(*(re.split("([0-9]+)", name) for name in most), strict=True))
+    varying = [number for number, column in enumerate(columns) if len(set(column)) > 1]
+    axes = [axis_before(columns[number - 1][0]) for number in varying]
+    free = [axis for axis in "tczs" if f"{{{axis}}}" not in most[0]]
+    # An axis that two numbers claim belongs to none of them.
+    said = {number: axis for number, axis in zip(varying, axes, strict=True) if axis in free and axes.count(axis) == 1}
+    left = [axis for axis in free if axis not in said.values()]
+    others = [number for number in varying if number not in said]
+    if len(others) > len(left):
         return None
-    fields = iter("tczs")
-    columns = zip(*(re.split("([0-9]+)", name) for name in most), strict=True)
-    texts = (column[0] if len(set(column)) == 1 else f"{{{next(fields, 's')}}}" for column in columns)
-    return guess_pattern(most)[0] or "".join(texts)
+    said |= dict(zip(others, left, strict=False))
+    return "".join(f"{{{said[number]}}}" if number in said else column[0] for number, column in enumerate(columns))
+
+
+def _without_word(names: list[str]) -> list[str]:
+    """Return the names with ``{c}`` or ``{well}`` for the one word that differs, as in img_0_DAPI and img_0_GFP."""
+    parts = [re.split("([_.])", name) for name in names]
+    if len({len(each) for each in parts}) > 1:
+        return names
+    columns = zip(*([re.sub("[0-9]+", "0", part) for part in each] for each in parts), strict=True)
+    counts = [Counter(column) for column in columns]
+    varying = [number for number, count in enumerate(counts) if len(count) > 1]
+    if len(varying) != 1 or not varying[0] or len(set(counts[varying[0]].values())) > 1:
+        return names
+    (number,) = varying
+    field = "well" if all(is_well(each[number]) for each in parts) else "c"
+    return ["".join((*each[:number], f"{{{field}}}", *each[number + 1 :])) for each in parts]
 
 
 def _find_by_pattern(path: str, pattern: str, options: ReadingOptions) -> Planes:

@@ -94,7 +94,8 @@ def _opened(path: str) -> File:
 
 
 def _not_images(path: str, name: str) -> FormatError:
-    return FormatError(f"there is no image in this file ({name})", path=path, hint=_conversion_of(path))
+    hint = _conversion_of(path).replace("Or convert", "Convert", 1)
+    return FormatError(f"there is no image in this file ({name})", path=path, hint=hint)
 
 
 def _format_of(path: str) -> str:
@@ -113,12 +114,17 @@ def _check(file: File, options: ReadingOptions) -> tuple[str, ...]:
     """Return what is missing in a damaged file; raise `FormatError` unless the options fill it."""
     errors = [found["message"] for found in file.check()["findings"] if found["severity"] == "error"]
     if errors and options.on_error == "fail":
-        more = f" (and {len(errors) - 1:,} more faults)" if len(errors) > 1 else ""
+        others = len(errors) - 1
+        more = f" (and {others:,} more {'fault' if others == 1 else 'faults'})" if others else ""
         raise FormatError(
-            f"{_format_of(file.path)} that is cut off or damaged: {errors[0]}{more}",
+            f"{_format_of(file.path)} is cut off or damaged: {errors[0]}{more}",
             path=file.path,
             hint="Copy or download the file again; on_error='fill' reads the undamaged parts. "
             + _conversion_of(file.path),
+        )
+    if errors and any(0 in (image["size_x"], image["size_y"]) for image in file.images):
+        raise FormatError(
+            f"the size of the images is unknown: {errors[0]}", path=file.path, hint="Copy or download this part again."
         )
     return tuple(errors)
 
@@ -372,8 +378,13 @@ def _refusing(path: str) -> Iterator[None]:
         yield
     except BaseException as error:
         is_panic = type(error).__name__ == "PanicException"  # of Rust; it is no Exception
-        if isinstance(error, OSError) or not (is_panic or type(error).__module__.startswith("openreadout")):
+        if not (is_panic or type(error).__module__.startswith("openreadout")):
             raise
+        # The number of an error of the system stands in its text. Without one, a file that an index names is missing.
+        system = re.search(r"([^:]*) \(os error ([0-9]+)\)", _text(error))
+        if isinstance(error, OSError) and system is not None:
+            number = int(system[2])
+            raise OSError(number, system[1].strip(), error.filename or path, number) from None
         if isinstance(error, NotImplementedError):
             raise UnsupportedError(_words(error), path=path) from None
         hint = f"Copy or download it again. {_conversion_of(path)}"
@@ -381,4 +392,11 @@ def _refusing(path: str) -> Iterator[None]:
 
 
 def _words(error: BaseException) -> str:
-    return str(error).partition(" (hint:")[0].partition("\n")[0] or type(error).__name__
+    """Return the message of an error, without what it says of openreadout's own command."""
+    found = re.sub(r"^I/O error on .*?: (?=the plane file)| \((`openreadout|hint:).*|\n.*", "", _text(error))
+    return found or type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    # As text, an `OSError` without a number is "[Errno None] None".
+    return str(error.args[0]) if isinstance(error, OSError) and error.args else str(error)

@@ -31,11 +31,14 @@ _LETTERS = {
     **dict.fromkeys(("z", "slice"), "z"),
     **dict.fromkeys(("s", "p", "pos", "position", "site", "series", "xy", "f", "field"), "s"),
 }
-_WELL = re.compile("[A-P][0-9]{2}")
+_WELL = re.compile("[A-P][0-9]{1,2}")
 # A number with the letters before it; MetaMorph writes the name of a channel behind its number, as in _w1DAPI_s1.
 _NUMBERED = re.compile(
     rf"(?<![A-Za-z])(?:([Ww])([0-9]+(?!(?:{'|'.join(_LETTERS)})[0-9])[A-Za-z][^_.]*)(?=[_.])|([A-Za-z]+)([0-9]+))"
 )
+# MetaXpress writes an identifier of each file behind the number of the channel, and small copies of the planes.
+_IDENTIFIER = re.compile("(?<=[0-9])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_THUMBNAIL = re.compile(r"_thumb[^_/]*\.tiff?$", re.IGNORECASE)
 _SLOT = "\0"
 _NAMED = 3
 
@@ -174,7 +177,7 @@ def make_grid(
         more = f" and {less - len(missing):,} more" if less > len(missing) else ""
         raise FormatError(
             f"{less:,} of the {count:,} files of the image {'is' if less == 1 else 'are'} missing: "
-            f"{', '.join(missing)}{more}",
+            f"{'; '.join(missing)}{more}",
             path=folder,
             hint="Copy the missing files into the folder; on_error='fill' fills them with zeros.",
         )
@@ -203,10 +206,31 @@ def _check_steps(axis: str, texts: dict[Key, str], folder: str, *, is_filled: bo
         texts |= {((0, number, ""),): f"{number:0{width}}" for number in range(before + step, after, step)}
 
 
+def is_thumbnail(name: str) -> bool:
+    """Return whether a file is the small copy of a plane, as in A01_s1_w1_thumb.TIF."""
+    return _THUMBNAIL.search(name) is not None
+
+
+def is_well(text: str) -> bool:
+    """Return whether a text is the name of a well."""
+    return _WELL.fullmatch(text) is not None
+
+
+def without_identifiers(names: Sequence[str]) -> list[str]:
+    """Return the names with ``*`` in place of the identifier that each of them has for itself."""
+    return [_IDENTIFIER.sub("*", name) for name in names]
+
+
+def axis_before(text: str) -> str | None:
+    """Return the axis of a number behind a text that ends with the letters of an axis, as in ``exp_Position``."""
+    letters = re.search("([A-Za-z]+)[ _-]*$", text)
+    return None if letters is None else _LETTERS.get(letters[1].lower())
+
+
 def match_names(names: Sequence[str], pattern: str) -> dict[str, dict[str, str]]:
     """Return the place of each name that fits a pattern such as ``img_t{t}_c{c}.tif``."""
     expression = _compiled(pattern.replace("\\", "/"))
-    found = ((name, expression.fullmatch(name)) for name in names)
+    found = ((name, expression.fullmatch(name)) for name in names if is_thumbnail(pattern) or not is_thumbnail(name))
     return {name: match.groupdict() for name, match in found if match is not None}
 
 
@@ -247,13 +271,14 @@ def guess_pattern(names: Sequence[str]) -> tuple[str | None, str]:
     >>> guess_pattern(["img1.tif", "img2.tif"])
     (None, 'the letters img of img1.tif name no axis')
     """
+    if any(sign in name for name in names for sign in "{}*"):
+        return None, "the names contain signs of patterns"
+    names = without_identifiers(names)
     skeletons = {_NUMBERED.sub(_SLOT, name): name for name in names}
     if len(skeletons) > 1:
         first, second, *_ = skeletons.values()
         return None, f"{first} and {second} differ in more than numbers of axes"
     (skeleton,) = skeletons
-    if any(sign in skeleton for sign in "{}*"):
-        return None, "the names contain signs of patterns"
     numbered = ([(m[1] or m[3], m[2] or m[4]) for m in _NUMBERED.finditer(name)] for name in names)
     slots: list[tuple[tuple[str, str], ...]] = list(zip(*numbered, strict=True))
     fields = [_field(slot) for slot in slots]
@@ -282,7 +307,9 @@ def _field(slot: Sequence[tuple[str, str]]) -> str | None:
     first = next(iter(letters))
     if len(letters) == 1 and first.lower() in _LETTERS:
         return _LETTERS[first.lower()]
-    return "well" if all(_WELL.fullmatch("".join(each)) for each in slot) else None
+    # The letter alone says little: A1 and A2 may be anything, A1 and B1 are wells.
+    is_padded = all(len(number) > 1 for _, number in slot)
+    return "well" if (is_padded or len(letters) > 1) and all(is_well("".join(each)) for each in slot) else None
 
 
 def names_below(folder: str, depth: int = 0) -> list[str]:
@@ -292,7 +319,8 @@ def names_below(folder: str, depth: int = 0) -> list[str]:
         for entry in sorted(entries, key=lambda each: each.name):
             if entry.name.startswith("."):
                 continue
-            if entry.is_file():
+            # A link to a file that is not there, as git-annex leaves it, is a plane that is missing.
+            if entry.is_file() or (entry.is_symlink() and not entry.is_dir()):
                 names.append(entry.name)
             elif depth and entry.is_dir():
                 names += [f"{entry.name}/{name}" for name in names_below(entry.path, depth - 1)]

@@ -241,7 +241,7 @@ def _sentence(grid: PlaneGrid, series: TiffPageSeries) -> str:
     wells = len(grid.texts["well"]) if grid.plate() is not None else 0
     plate = f"a plate of {wells:,} {'well' if wells == 1 else 'wells'}, " if wells else ""
     several = f"{count:,} images of " if count > 1 else ""
-    return f"{len(grid.files):,} files → {plate}{several}{shape}"
+    return f"{len(grid.files):,} {'file' if len(grid.files) == 1 else 'files'} → {plate}{several}{shape}"
 
 
 def _notes(grid: PlaneGrid) -> tuple[str, ...]:
