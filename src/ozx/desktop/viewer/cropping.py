@@ -30,8 +30,9 @@ def parse_crop(body: bytes) -> tuple[str, Part, str]:
     try:
         document = json.loads(body)
         path, (top, left, bottom, right), ending = document["path"], document["part"], document["ending"]
-        is_right = isinstance(path, str) and all(type(number) is int for number in (top, left, bottom, right))
-        is_right = is_right and ending in _VERBS
+        numbers = top, left, bottom, right  # extract and export count negative ones from the end
+        is_right = isinstance(path, str) and ending in _VERBS
+        is_right = is_right and all(type(number) is int and number >= 0 for number in numbers)
     except (ValueError, KeyError, TypeError, RecursionError):
         is_right = False
     if not is_right:
@@ -46,8 +47,8 @@ def crop(place: Place, picture: Picture, part: Part, ending: str) -> Response:
     down, right = picture.dimensions
     axes, full = picture.view.axes, picture.view.levels[0]
     region = {axes[down].name or "y": (part[0], part[2]), axes[right].name or "x": (part[1], part[3])}
-    share = (part[2] - part[0]) * (part[3] - part[1]) / (full.shape[down] * full.shape[right])
-    size = share * math.prod(full.shape) * full.dtype.itemsize
+    lengths = {down: part[2] - part[0], right: part[3] - part[1]}
+    size = math.prod(lengths.get(at, length) for at, length in enumerate(full.shape)) * full.dtype.itemsize
     if size > _MOST:
         asked = ",".join(f"{axis}={start}:{stop}" for axis, (start, stop) in region.items())
         raise UsageError(

@@ -9,14 +9,13 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from ozx.codecs.zarr_errors import words_of
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.images.description import ImageDescription
 from ozx.readers.files import FileSet
 from ozx.readers.images import Images, ReadingOptions, SourceImage
 from ozx.readers.plane_names import Cell, Key, PlaneGrid, Planes
-from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, open_tiff, parsed, recipe_of
+from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, naming, open_tiff, parsed, recipe_of
 from ozx.readers.tiff.pages import AXES, name_dimensions
 from ozx.readers.tiff.segments import check_decodable
 from ozx.readers.tiff.series import dimensions_of, list_series, made_series
@@ -69,7 +68,9 @@ def open_planes(planes: Planes, options: ReadingOptions, opener: Callable[[str, 
         damage += [sentence for part, sentence in source.damaged.items() if part != "planes"]
         channels = channels or _channels(grid, position)
         given = planes.described.get(position[1], ImageDescription())
-        images[number] = SourceImage(source, (), _describe(grid, position, source, channels, given), guesses_of(source))
+        intact = next(file for (_, file), stack in zip(grid.iter_planes(position), stacks, strict=True) if stack)
+        described = _describe(grid, position, str(intact), source, channels, given)
+        images[number] = SourceImage(source, (), described, guesses_of(source))
     return Images(
         grid.folder,
         images,
@@ -132,25 +133,16 @@ def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: 
 @contextmanager
 def _opened(path: str, said: Sequence[str]) -> Iterator[TiffFile]:
     before = len(said)
-    try:
-        with parsed(path) as file:
-            yield file
-            _check_whole(said[before:])
-    except OzxError as error:
-        raise error.at(path) from None
-    except FileNotFoundError:  # named by metadata
-        raise FormatError("the file is missing", path=path, hint="Copy it into the folder.") from None
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 (contradictory tags)
-        raise FormatError(f"the tags of the file cannot be understood: {words_of(error)}", path=path) from None
-
-
-def _check_whole(said: Sequence[str]) -> None:
-    for message in said:
-        if BROKEN.search(message):
-            hint = "Copy or download it again; on_error='fill' fills it with zeros."
-            raise FormatError(f"the file is cut off or damaged: {message}", hint=hint)
+    with naming(path):
+        try:
+            with parsed(path) as file:
+                yield file
+        except FileNotFoundError:  # named by metadata
+            raise FormatError("the file is missing", hint="Copy it into the folder.") from None
+        for message in said[before:]:
+            if BROKEN.search(message):
+                hint = "Copy or download it again; on_error='fill' fills it with zeros."
+                raise FormatError(f"the file is cut off or damaged: {message}", hint=hint)
 
 
 def _of_pages(file: TiffFile) -> TiffPageSeries:
@@ -193,12 +185,13 @@ def _join(
 def _describe(
     grid: PlaneGrid,
     position: tuple[Key, Key],
+    file: str,
     source: TiffSource,
     channels: Sequence[ShownChannel],
     given: ImageDescription,
 ) -> ImageDescription:
-    """Return what the first file of an image says, and what is `given` besides."""
-    plain = _description_of(grid, next(file for _, file in grid.iter_planes(position) if file is not None))
+    """Return what the first intact file of an image says, and what is `given` besides."""
+    plain = _description_of(grid, file)
     name = " ".join(filter(None, (grid.texts["well"][position[0]], grid.texts["s"][position[1]])))
     lengths = dict(zip(source.axes, source.shape, strict=True))
     known = given.channels or tuple(channels)
@@ -227,8 +220,9 @@ def _channels(grid: PlaneGrid, position: tuple[Key, Key]) -> list[ShownChannel]:
 
 
 def _description_of(grid: PlaneGrid, file: str) -> ImageDescription:
-    """Return the metadata of a file."""
-    with suppress(OzxError), open_tiff(os.path.join(grid.folder, file), ReadingOptions(on_error="fill")) as found:
+    """Return the metadata of a file; none if it is damaged or missing."""
+    path = os.path.join(grid.folder, file)
+    with suppress(OzxError, OSError), open_tiff(path, ReadingOptions(on_error="fill")) as found:
         return found.images[0].description
     return ImageDescription()
 
