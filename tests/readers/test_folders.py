@@ -22,6 +22,7 @@ from acquisitions import (
 import ozx
 from ozx.quoting import quote, quote_pattern
 from ozx.readers.images import ReadingOptions
+from ozx.readers.plane_names import make_grid
 from ozx.readers.registry import open_images
 
 SAMPLES = Path(os.environ.get("OZX_SAMPLES", "absent")) / "tiff-cases"
@@ -292,6 +293,12 @@ def test_huge_numbers_do_not_make_huge_images(tmp_path, on_error):
         ozx.import_image(tmp_path / "f", on_error=on_error)
 
 
+def test_many_gaps_do_not_make_huge_images():
+    places = {str(t): {"t": str(t)} for t in (0, 1, 3_000_000, 6_000_000)}
+    with pytest.raises(ozx.FormatError, match="no file has t 2"):
+        make_grid("f", places, is_filled=True)
+
+
 def test_one_image_of_a_series_is_chosen(tmp_path, joined):
     for s in (1, 2):
         write_plane(tmp_path / "f" / f"e_s{s}.tif", s)
@@ -381,6 +388,28 @@ def test_a_file_that_the_metadata_name_but_is_absent_is_named(tmp_path, joined):
     assert "1 other file of the folder is left out: Pos1/snap.tif" in result.notes
 
 
+def frames(*names: str) -> dict[str, object]:
+    """Return the entries of one file for each time point."""
+    return {f"FrameKey-{t}-0-0": {"FileName": name} for t, name in enumerate(names)}
+
+
+def test_the_first_file_may_be_absent(tmp_path, joined):
+    write_plane(tmp_path / "f" / "b.tif", 7)
+    (tmp_path / "f" / "metadata.txt").write_text(json.dumps(frames("a.tif", "b.tif")))
+    result, group = joined(tmp_path / "f", on_error="fill")
+    assert len(result.damage) == 1
+    assert group["0"][:, 0, 0].tolist() == [0, 7]
+
+
+def test_names_in_the_metadata_stay_in_the_folder(tmp_path, joined):
+    write_plane(tmp_path / "f" / "a.tif", 7)
+    names = frames("D:a.tif", "D:\\scans\\b.tif", "../c.tif")
+    for name in ("b.tif", "c.tif"):
+        write_plane(tmp_path / "f" / name, 8)
+    (tmp_path / "f" / "metadata.txt").write_text(json.dumps(names))
+    assert joined(tmp_path / "f")[1]["0"][:, 0, 0].tolist() == [7, 8, 8]
+
+
 def test_a_text_that_is_called_metadata_is_left_out(tmp_path, joined):
     folder = write_planes(tmp_path / "f")
     (folder / "metadata.txt").write_text("from Monday")
@@ -389,7 +418,15 @@ def test_a_text_that_is_called_metadata_is_left_out(tmp_path, joined):
 
 @pytest.mark.parametrize(
     "text",
-    ["{}", '{"FrameKey-0-0-0": {}}', '{"FrameKey-a": {"FileName": "a.tif"}}', '{"a": [}', '{"a":' + "[" * 100_000],
+    [
+        "{}",
+        '{"FrameKey-0-0-0": {}}',
+        '{"FrameKey-a": {"FileName": "a.tif"}}',
+        '{"FrameKey-%s-0-0": {"FileName": "a.tif"}}' % ("1" * 5000),
+        json.dumps(frames("a.tif", "a.tif")),
+        '{"a": [}',
+        '{"a":' + "[" * 100_000,
+    ],
 )
 def test_other_metadata_are_refused(tmp_path, text):
     folder = write_planes(tmp_path / "f")
@@ -399,7 +436,7 @@ def test_other_metadata_are_refused(tmp_path, text):
 
 
 @pytest.mark.parametrize("key", ["Summary", "PixelSizeUm", "ChNames", "ChColors", "StagePositions", "XPositionUm"])
-@pytest.mark.parametrize("value", [None, "text", -1, [1], {"a": 1}, 1e400])
+@pytest.mark.parametrize("value", [None, "text", -1, [1], {"a": 1}, 1e400, pytest.param(10**400, id="huge")])
 def test_malformed_values_of_micro_manager_lose_no_pixels(tmp_path, joined, key, value):
     folder = write_micro_manager(tmp_path / "acq_1", version="1.4") / "Pos0"
     document = json.loads((folder / "metadata.txt").read_text())

@@ -7,11 +7,11 @@ Micro-Manager 1.4 writes an entry ``FrameKey-t-c-z`` for each file, 2.0 writes `
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PureWindowsPath
 from typing import Any, NamedTuple
 
 from ozx.errors import FormatError
@@ -43,16 +43,19 @@ def find_planes(folder: str, *, is_filled: bool) -> Planes:
     places: dict[str, dict[str, str]] = {}
     described = {}
     for part in parts:
-        document = _read(os.path.join(folder, part, _METADATA))
+        path = os.path.join(folder, part, _METADATA)
+        document = _read(path)
         frames: dict[str, list[_Frame]] = {}
-        for frame in _iter_frames(document, os.path.join(folder, part, _METADATA)):
+        for frame in _iter_frames(document, path):
             frames.setdefault(part or frame.place.get("s", ""), []).append(frame)
         if not frames:
-            raise FormatError("expected entries of image files; found none", path=os.path.join(folder, part, _METADATA))
+            raise FormatError("expected entries of image files; found none", path=path)
         for position, those in frames.items():
-            places |= {
-                f"{part}/{frame.file}" if part else frame.file: {**frame.place, "s": position} for frame in those
-            }
+            for frame in those:
+                name = f"{part}/{frame.file}" if part else frame.file
+                if name in places:
+                    raise FormatError(f"expected one place of each file; found two of {name}", path=path)
+                places[name] = {**frame.place, "s": position}
             described[key_of(position)] = _describe(document.get("Summary"), those, part)
     others = [name for name in names_below(folder, 1) if name.lower().endswith(TIFF) and name not in places]
     grid = make_grid(folder, places, others=others, is_filled=is_filled)
@@ -106,12 +109,12 @@ def _iter_frames(document: Mapping[str, Any], path: str) -> Iterator[_Frame]:
         file = str(entry.get("FileName") or "") if kind == "FrameKey" else rest
         metadata = entry if kind == "FrameKey" else document.get(f"Metadata-{rest}")
         place = {axis: _index(entry, keys) for axis, keys in _INDEXES.items()}
-        if kind == "FrameKey" and None in place.values() and re.fullmatch("[0-9]+-[0-9]+-[0-9]+", rest):
+        if kind == "FrameKey" and None in place.values() and re.fullmatch("[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}", rest):
             place = dict(zip(_INDEXES, rest.split("-"), strict=True))
         if kind == "Coords":  # axes without positions are not named
             place = {axis: index or "0" for axis, index in place.items()}
-        # The folders in the names are those of the computer that wrote them.
-        file = file.replace("\\", "/").rpartition("/")[2]
+        # The folders and drives in the names are those of the computer that wrote them.
+        file = PureWindowsPath(file).name
         if not file or None in place.values():
             raise FormatError(f"the entry {key} has no name or place of a file", path=path)
         place["s"] = _index(entry, ("PositionIndex", "position")) or ""
@@ -122,7 +125,7 @@ def _iter_frames(document: Mapping[str, Any], path: str) -> Iterator[_Frame]:
 
 def _index(entry: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     numbers = (entry.get(key) for key in keys)
-    return next((str(number) for number in numbers if type(number) is int and number >= 0), None)
+    return next((str(number) for number in numbers if type(number) is int and 0 <= number < 10**9), None)
 
 
 def _describe(summary: Any, frames: list[_Frame], folder: str) -> ImageDescription:
@@ -148,14 +151,15 @@ def _origin(frame: Mapping[str, Any], summary: Mapping[str, Any], label: str) ->
     return {
         axis: PixelSize(float(value), "micrometer")
         for axis, value in values.items()
-        if isinstance(value, int | float) and math.isfinite(value)
+        if isinstance(value, int | float) and abs(value) < 1e300  # of JSON, also nan and 10**400
     }
 
 
 def _stages(position: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the places of the stages of a position: of two axes, or of one."""
     devices = position.get("DevicePositions")
-    of_devices = [each.get("Position_um") for each in devices or () if isinstance(each, Mapping)]
+    listed = devices if isinstance(devices, list) else ()
+    of_devices = [each.get("Position_um") for each in listed if isinstance(each, Mapping)]
     of_names = position.get("DeviceCoordinatesUm")
     places = of_devices + list(of_names.values() if isinstance(of_names, Mapping) else ())
     for place in places:

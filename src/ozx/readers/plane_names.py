@@ -193,7 +193,7 @@ def _check_steps(axis: str, texts: dict[Key, str], folder: str, *, is_filled: bo
         if after == before + step:
             continue
         width = len(next(iter(texts.values())))
-        if not is_filled or (after - before) // step > MOST_PLANES:
+        if not is_filled or (numbers[-1] - numbers[0]) // step > MOST_PLANES:
             around = " and ".join(texts[((0, number, ""),)] for number in (before, after))
             raise FormatError(
                 f"no file has {axis} {before + step:0{width}}: it stands between {axis} {around}",

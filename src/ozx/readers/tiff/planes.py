@@ -69,7 +69,9 @@ def open_planes(planes: Planes, options: ReadingOptions, opener: Callable[[str, 
         damage += [sentence for part, sentence in source.damaged.items() if part != "planes"]
         channels = channels or _channels(grid, position)
         given = planes.described.get(position[1], ImageDescription())
-        images[number] = SourceImage(source, (), _describe(grid, position, source, channels, given), guesses_of(source))
+        intact = next(file for (_, file), stack in zip(grid.iter_planes(position), stacks, strict=True) if stack)
+        described = _describe(grid, position, str(intact), source, channels, given)
+        images[number] = SourceImage(source, (), described, guesses_of(source))
     return Images(
         grid.folder,
         images,
@@ -193,12 +195,13 @@ def _join(
 def _describe(
     grid: PlaneGrid,
     position: tuple[Key, Key],
+    file: str,
     source: TiffSource,
     channels: Sequence[ShownChannel],
     given: ImageDescription,
 ) -> ImageDescription:
-    """Return what the first file of an image says, and what is `given` besides."""
-    plain = _description_of(grid, next(file for _, file in grid.iter_planes(position) if file is not None))
+    """Return what the first intact file of an image says, and what is `given` besides."""
+    plain = _description_of(grid, file)
     name = " ".join(filter(None, (grid.texts["well"][position[0]], grid.texts["s"][position[1]])))
     lengths = dict(zip(source.axes, source.shape, strict=True))
     known = given.channels or tuple(channels)
@@ -227,8 +230,9 @@ def _channels(grid: PlaneGrid, position: tuple[Key, Key]) -> list[ShownChannel]:
 
 
 def _description_of(grid: PlaneGrid, file: str) -> ImageDescription:
-    """Return the metadata of a file."""
-    with suppress(OzxError), open_tiff(os.path.join(grid.folder, file), ReadingOptions(on_error="fill")) as found:
+    """Return the metadata of a file; none if it is damaged or missing."""
+    path = os.path.join(grid.folder, file)
+    with suppress(OzxError, OSError), open_tiff(path, ReadingOptions(on_error="fill")) as found:
         return found.images[0].description
     return ImageDescription()
 
