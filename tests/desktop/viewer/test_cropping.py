@@ -84,6 +84,7 @@ def test_only_the_page_may_ask(path, name, headers):
         {"part": [0, 0, 10, 257]},
         {"part": [10, 0, 10, 10]},
         {"part": [20, 0, 10, 10]},
+        {"part": [0, 0, -1, -1]},  # all but a pixel, which seemed to be few
         {"ending": ".tif"},
         {"ending": "/../a.ozx"},
         {"ending": []},

@@ -30,8 +30,9 @@ def parse_crop(body: bytes) -> tuple[str, Part, str]:
     try:
         document = json.loads(body)
         path, (top, left, bottom, right), ending = document["path"], document["part"], document["ending"]
-        is_right = isinstance(path, str) and all(type(number) is int for number in (top, left, bottom, right))
-        is_right = is_right and ending in _VERBS
+        numbers = top, left, bottom, right  # extract and export count negative ones from the end
+        is_right = isinstance(path, str) and ending in _VERBS
+        is_right = is_right and all(type(number) is int and number >= 0 for number in numbers)
     except (ValueError, KeyError, TypeError, RecursionError):
         is_right = False
     if not is_right:
