@@ -117,10 +117,16 @@ def test_fill_values_stay_and_hexadecimal_ones_become_numbers(data_type, value, 
     assert array_document(array(data_type=data_type, fill_value=value))["fill_value"] == expected
 
 
-@pytest.mark.parametrize("value", ["0x7f", "0xzz", "0x"])
-def test_hexadecimal_fill_values_of_another_length_are_wrong(value):
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        *(("float32", value) for value in ("0x7f", "0xzz", "0x", "0x3f8000003f800000")),
+        ("complex64", "0x3f8000003f800000"),
+    ],
+)
+def test_hexadecimal_fill_values_of_another_form_are_wrong(data_type, value):
     with pytest.raises(FormatError, match="expected a fill_value"):
-        array_document(array(data_type="float32", fill_value=value))
+        array_document(array(data_type=data_type, fill_value=value))
 
 
 def test_names_of_dimensions_go_where_xarray_looks():

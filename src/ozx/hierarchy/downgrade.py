@@ -160,13 +160,14 @@ def _byte_order(serializer: NamedConfiguration) -> str:
 
 def _fill_value(value: Any, dtype: str) -> Any:
     """Return a Zarr v3 fill value in the form of v2, which has the same numbers and words, but no hexadecimal text."""
-    if isinstance(value, list):  # of a complex type
+    if isinstance(value, list) and dtype[1] == "c":
         return [_fill_value(part, f"{dtype[0]}f{int(dtype[2:]) // 2}") for part in value]
     if not isinstance(value, str) or not value.startswith("0x"):
         return value
     try:
-        number = float(np.frombuffer(bytes.fromhex(value[2:]), f">{dtype[1:]}")[0])
-    except (ValueError, IndexError):
+        (item,) = np.frombuffer(bytes.fromhex(value[2:]), f">{dtype[1:]}").tolist()
+        number = float(item)
+    except (TypeError, ValueError):
         raise FormatError(f"expected a fill_value of the type {dtype}; found {value!r}") from None
     return number if math.isfinite(number) else without_special_numbers(number)
 
