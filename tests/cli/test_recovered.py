@@ -281,6 +281,8 @@ def test_a_long_list_of_losses_ends_with_their_number():
     again = merge_losses(first, losses[:1], are_others=True)
     assert (again[0]["missing"], again[1:]) == (2, first[1:])
     assert describe_loss(again[-1]) == "150 more arrays lack chunks"
+    assert merge_losses(first, losses, are_others=False) == first
+    assert describe_loss({"more": 10**4000}) == "the array at the root is missing"
 
 
 ROOTS = {

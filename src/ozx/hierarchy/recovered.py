@@ -128,7 +128,9 @@ def merge_losses(old: Sequence[Loss], new: Sequence[Loss], *, are_others: bool) 
         known = merged.get(_identity(loss))
         if known is None or are_others or known.get("within") != loss.get("within"):
             merged[_identity(loss)] = loss if known is None else _join(known, loss, are_others=are_others)
-    more = sum(_count(loss, "more") for loss in (*old, *new)) + max(len(merged) - MOST_LISTED, 0)
+    before, now = (sum(_count(loss, "more") for loss in losses) for losses in (old, new))
+    now += max(len(merged) - MOST_LISTED, 0)
+    more = before + now if are_others else max(before, now)
     return [*list(merged.values())[:MOST_LISTED], *([{"more": more}] if more else [])]
 
 
@@ -181,7 +183,7 @@ def _name(value: Any) -> str:
 
 def _count(loss: Loss, name: str) -> int:
     value = loss.get(name)
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value < 1 << 63 else 0
 
 
 def _is_range(ends: Any) -> bool:
