@@ -179,7 +179,7 @@ class CropDataset:
         """
         _check_state(state, {"seed": self.seed, "crops": self.count})
         self.set_epoch(state["epoch"])
-        self._skipped = state["used"]
+        self._skipped = min(state["used"], self.count)  # the last batch may be short
 
     def _spot(self, number: int) -> Spot:
         number = operator.index(number)

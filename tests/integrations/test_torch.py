@@ -231,6 +231,8 @@ def test_a_training_goes_on_in_the_middle_of_an_epoch(files):
     assert len(fresh) == 8
     assert [fresh.crop(number) for number in range(8)] == wanted[12:]
     assert fresh.state_dict(3)["used"] == 15
+    fresh.load_state_dict(dataset.state_dict(3 * 8))  # the last batch was short
+    assert len(fresh) == 0
     fresh.set_epoch(5)
     assert len(fresh) == 20
     with pytest.raises(ozx.UsageError, match="expected the state of a dataset with"):
