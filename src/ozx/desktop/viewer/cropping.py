@@ -47,8 +47,8 @@ def crop(place: Place, picture: Picture, part: Part, ending: str) -> Response:
     down, right = picture.dimensions
     axes, full = picture.view.axes, picture.view.levels[0]
     region = {axes[down].name or "y": (part[0], part[2]), axes[right].name or "x": (part[1], part[3])}
-    share = (part[2] - part[0]) * (part[3] - part[1]) / (full.shape[down] * full.shape[right])
-    size = share * math.prod(full.shape) * full.dtype.itemsize
+    lengths = {down: part[2] - part[0], right: part[3] - part[1]}
+    size = math.prod(lengths.get(at, length) for at, length in enumerate(full.shape)) * full.dtype.itemsize
     if size > _MOST:
         asked = ",".join(f"{axis}={start}:{stop}" for axis, (start, stop) in region.items())
         raise UsageError(

@@ -243,17 +243,22 @@ class TiffReader:
 
     def open(self, path: str, options: ReadingOptions) -> Images:
         """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
-        try:
-            with listening() as said, _opened(path) as (file, document, text):
-                return _read_images(path, file, document, text, options, said)
-        except OzxError as error:
-            raise error.at(path) from None
-        except OSError:
-            raise
-        except Exception as error:
-            # Contradictory tags make tifffile divide by zero, or take a tuple for a number.
-            problem = f"the tags of the file cannot be understood: {words_of(error)}"
-            raise FormatError(problem, path=path) from error
+        with naming(path), listening() as said, _opened(path) as (file, document, text):
+            return _read_images(path, file, document, text, options, said)
+
+
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Name the file in the errors of the block; contradictory tags, on which tifffile fails, become such an error."""
+    try:
+        yield
+    except OzxError as error:
+        raise error.at(path) from None
+    except OSError:
+        raise
+    except Exception as error:
+        # tifffile divides by zero, or takes a tuple for a number.
+        raise FormatError(f"the tags of the file cannot be understood: {words_of(error)}", path=path) from error
 
 
 def open_tiff(path: str, options: ReadingOptions) -> Images:

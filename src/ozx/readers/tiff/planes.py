@@ -9,14 +9,13 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from ozx.codecs.zarr_errors import words_of
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.images.description import ImageDescription
 from ozx.readers.files import FileSet
 from ozx.readers.images import Images, ReadingOptions, SourceImage
 from ozx.readers.plane_names import Cell, Key, PlaneGrid, Planes
-from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, open_tiff, parsed, recipe_of
+from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, naming, open_tiff, parsed, recipe_of
 from ozx.readers.tiff.pages import AXES, name_dimensions
 from ozx.readers.tiff.segments import check_decodable
 from ozx.readers.tiff.series import dimensions_of, list_series, made_series
@@ -134,25 +133,16 @@ def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: 
 @contextmanager
 def _opened(path: str, said: Sequence[str]) -> Iterator[TiffFile]:
     before = len(said)
-    try:
-        with parsed(path) as file:
-            yield file
-            _check_whole(said[before:])
-    except OzxError as error:
-        raise error.at(path) from None
-    except FileNotFoundError:  # named by metadata
-        raise FormatError("the file is missing", path=path, hint="Copy it into the folder.") from None
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 (contradictory tags)
-        raise FormatError(f"the tags of the file cannot be understood: {words_of(error)}", path=path) from None
-
-
-def _check_whole(said: Sequence[str]) -> None:
-    for message in said:
-        if BROKEN.search(message):
-            hint = "Copy or download it again; on_error='fill' fills it with zeros."
-            raise FormatError(f"the file is cut off or damaged: {message}", hint=hint)
+    with naming(path):
+        try:
+            with parsed(path) as file:
+                yield file
+        except FileNotFoundError:  # named by metadata
+            raise FormatError("the file is missing", hint="Copy it into the folder.") from None
+        for message in said[before:]:
+            if BROKEN.search(message):
+                hint = "Copy or download it again; on_error='fill' fills it with zeros."
+                raise FormatError(f"the file is cut off or damaged: {message}", hint=hint)
 
 
 def _of_pages(file: TiffFile) -> TiffPageSeries:
