@@ -145,49 +145,13 @@ def unregister(point: str, name: str) -> None:
 
 
 def find_handler(point: str, name: str) -> Any:
-    """Return the handler of an extension, or None if there is no handler.
-
-    Parameters
-    ----------
-    point, name
-        The extension point and the name of the extension.
-
-    Raises
-    ------
-    UsageError
-        The package with the handler cannot be loaded.
-
-    Examples
-    --------
-    >>> note = register("extensions", "example.note")(object())
-    >>> find_handler("extensions", "example.note") is note
-    True
-    >>> unregister("extensions", "example.note")
-    """
+    """Return the handler of an extension, or None; raise `UsageError` if the package with it cannot be loaded."""
     handler = _registered.get((point, name))
     return _load(f"{point}:{name}") if handler is None else handler
 
 
 def has_method(point: str, name: str, method: str) -> bool:
-    """Return whether the handler of an extension has this method.
-
-    Parameters
-    ----------
-    point, name
-        The extension point and the name of the extension.
-    method
-        One of ``check``, ``open`` and ``relayout``.
-
-    Raises
-    ------
-    UsageError
-        The package with the handler cannot be loaded.
-
-    Examples
-    --------
-    >>> has_method("extensions", "example.unheard-of", "open")
-    False
-    """
+    """Return whether the handler of an extension has this method: ``check``, ``open`` or ``relayout``."""
     return callable(getattr(find_handler(point, name), method, None))
 
 

@@ -59,6 +59,16 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
     *args, **options
         The arguments of every fsspec file system; they have no effect.
 
+    Raises
+    ------
+    UsageError
+        By all methods, for a URL of a relative path.
+    FileNotFoundError, IsADirectoryError
+        There is no such entry, or it is a folder; or the path does not lead to an .ozx file.
+    FormatError, UnsupportedError
+        The file is not a readable archive; the entry is damaged, encrypted or compressed by an unknown method; or the
+        file was replaced since it was opened.
+
     Examples
     --------
     >>> import fsspec
@@ -106,41 +116,19 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return make_path_posix(text).rstrip("/") or cls.root_marker
 
     def unstrip_protocol(self, name: str) -> str:
-        """Return the URL of a path, percent-encoded, with three slashes also on Windows.
-
-        Raises
-        ------
-        UsageError
-            `name` is a URL of a relative path.
-        """
+        """Return the URL of a path, percent-encoded, with three slashes also on Windows."""
         path = quote(self._strip_protocol(name), safe="/:", errors="surrogateescape")
         return f"{_SCHEME}{path}" if path.startswith("/") else f"{_SCHEME}/{path}"
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return `name`, `size` in bytes and `type` of an entry or a folder, and `crc32` of an entry.
-
-        Raises
-        ------
-        FileNotFoundError
-            The entry or folder does not exist, or the path does not lead to an .ozx file.
-        FormatError, UnsupportedError
-            The file is not a readable archive.
-        """
+        """Return `name`, `size` in bytes and `type` of an entry or a folder, and `crc32` of an entry."""
         del options
         path = self._strip_protocol(path)
         session, key = self._locate(path)
         return self._describe(session, key, path)
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
-        """Return the items in a folder, or one entry.
-
-        Each item is a name or, with `detail`, a dictionary as from `info`.
-
-        Raises
-        ------
-        FileNotFoundError, FormatError, UnsupportedError
-            As `info`.
-        """
+        """Return the items in a folder, or one entry: names or, with `detail`, dictionaries as from `info`."""
         del options
         path = self._strip_protocol(path)
         session, key = self._locate(path)
@@ -153,26 +141,9 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return found if detail else [item["name"] for item in found]
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Return the value of an entry, or its slice from `start` to `end`.
+        """Return the value of an entry, or its slice from `start` to `end`, which count from the end if negative.
 
         A whole value is checked against its CRC-32.
-
-        Parameters
-        ----------
-        path
-            The entry.
-        start, end
-            Byte positions; negative ones count from the end.
-        **options
-            No effect.
-
-        Raises
-        ------
-        FileNotFoundError, IsADirectoryError
-            There is no such entry, or `path` is a folder.
-        FormatError, UnsupportedError
-            The file is not a readable archive; the entry is damaged, encrypted or compressed by an unknown method; or
-            the file was replaced since it was opened.
         """
         del options
         path = self._strip_protocol(path)
@@ -198,13 +169,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._locate(self._strip_protocol(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Close the open archives; with `path`, only archives below `path`, or the archive that contains `path`.
-
-        Raises
-        ------
-        UsageError
-            `path` is a URL of a relative path.
-        """
+        """Close the open archives; with `path`, only archives below `path`, or the archive that contains `path`."""
         here = "/" if path is None else f"{self._strip_protocol(path).rstrip('/')}/"
         for archive in list(self._sessions):
             there = f"{archive}/"
