@@ -227,6 +227,13 @@ def test_a_damaged_chunk_names_its_file(large, tmp_path):
         dataset.__getitems__(range(20))
 
 
+def test_an_error_does_not_show_the_signature_of_a_url(files):
+    data = (files / "image.ozx").read_bytes()
+    with serving(data) as server, pytest.raises(ozx.UsageError, match="fewer than a crop") as caught:
+        CropDataset(f"{server.url}?signature=secret", 5000)
+    assert "secret" not in str(caught.value)
+
+
 def test_a_training_goes_on_in_the_middle_of_an_epoch(files):
     dataset = CropDataset(files / "image.ozx", 16, crops=20)
     dataset.set_epoch(4)

@@ -4,6 +4,7 @@ import pytest
 from cases.archive_builder import ArchiveBuilder
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, write_archive, zip_values
+from servers import serving
 from uris import ozx_uri
 
 from ozx.errors import FormatError, UsageError
@@ -22,6 +23,13 @@ def test_large_values_come_in_blocks(tmp_path):
     blocks = list(read_value(path, "key"))
     assert len(blocks) == 5
     assert b"".join(blocks) == value
+
+
+def test_an_error_does_not_show_the_signature_of_a_url(tmp_path):
+    data = write_archive(tmp_path / "a.ozx", tree(IMAGE)).read_bytes()
+    with serving(data) as server, pytest.raises(UsageError, match="it has no key 'absent'") as caught:
+        read(f"{server.url}?signature=secret", "absent")
+    assert "secret" not in str(caught.value)
 
 
 def test_a_damaged_value_is_told(tmp_path):

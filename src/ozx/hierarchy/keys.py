@@ -43,7 +43,7 @@ def is_legacy_metadata_key(key: str) -> bool:
 
 
 def node_of(key: str) -> str:
-    """Return the path of the node to which a metadata key belongs; the root's path is empty.
+    """Return the path of the node to which a metadata key belongs, or of a node's parent; the root's path is empty.
 
     Examples
     --------

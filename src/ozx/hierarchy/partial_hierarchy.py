@@ -83,7 +83,7 @@ class PartialHierarchy:
                 if image.axes:
                     self.axes |= dict.fromkeys(levels, tuple(axis.name for axis in image.axes))
             # OME-Zarr 0.5, "bioformats2raw.layout": the series that OME/zarr.json lists stand beside OME.
-            self.mentioned.update(join_path(parent_of(path), name) for name in ome.series or ())
+            self.mentioned.update(join_path(node_of(path), name) for name in ome.series or ())
             if not path:
                 self.version = ome.version
         copies = as_object(as_object(document.get("consolidated_metadata")).get("metadata"))
@@ -124,12 +124,12 @@ class PartialHierarchy:
         return _to_bytes(_EMPTY_GROUP)
 
     def _array_above(self, key: str) -> str | None:
-        folder = parent_of(key)
+        folder = node_of(key)
         if self._last_folder is not None and self._last_folder[0] == folder:
             return self._last_folder[1]  # keys mostly come folder by folder
         path: str | None = folder
         while path is not None and path not in self.grids:
-            path = parent_of(path) if path else None
+            path = node_of(path) if path else None
         self._last_folder = folder, path
         return path
 
@@ -137,11 +137,6 @@ class PartialHierarchy:
 def document_key(path: str) -> str:
     """Return the key of a node's ``zarr.json``."""
     return f"{path}/{METADATA}" if path else ROOT_METADATA
-
-
-def parent_of(path: str) -> str:
-    """Return the path of the parent node; the root's path is empty."""
-    return path.rpartition("/")[0]
 
 
 def parents_of(path: str) -> Iterator[str]:

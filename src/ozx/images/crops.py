@@ -145,11 +145,11 @@ class CropSource:
     def _view(self, number: int, node: str) -> _View:
         nodes, views = self._open(number)
         if node not in views:
-            path = self.paths[number]
+            name = Place.parse(self.paths[number]).name
             try:
                 views[node] = _View(nodes.image(node), self.options)
             except OzxError as error:
-                raise error.at(f"{path}/{node}" if node else path) from None
+                raise error.at(f"{name}/{node}" if node else name) from None
         return views[node]
 
     def _opened(self, number: int) -> tuple[GroupNodes, dict[str, _View]]:
@@ -161,7 +161,7 @@ class CropSource:
         nodes, _ = self._open(number)
         paths = [path for path in dict.fromkeys(image_paths(nodes)) if nodes.find(path) is not None]
         if not paths:
-            raise UsageError("expected an image; found none", path=self.paths[number])
+            raise UsageError("expected an image; found none", path=Place.parse(self.paths[number]).name)
         self._view(number, paths[0])
         return paths
 
@@ -318,7 +318,7 @@ def _expanded(sources: StrPath | Sequence[StrPath], access: Mapping[str, Any] | 
         elif is_pattern(path) and not Place.parse(path).exists():
             found = glob(path, recursive=True)
         if not found:
-            raise UsageError(f"no file matches {path}")
+            raise UsageError(f"no file matches {Place.parse(path).name}")
         yield from sorted(found)
 
 

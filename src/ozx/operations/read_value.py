@@ -54,7 +54,7 @@ def read_value(path: str | os.PathLike[str], key: str, *, node: str = "") -> Ite
     b'{}'
     """
     place = Place.parse(path, node)
-    name, view = place.given, open_view(place)
+    name, view = place.name, open_view(place)
     if not isinstance(key, str):
         raise UsageError(f"expected a key as a text; got {key!r}", path=name, hint="ozx ls lists the keys.")
     fault = name_fault(key) if isinstance(view, DirectoryView) else None

@@ -31,7 +31,7 @@ from ozx.hierarchy.keys import (
     missing_groups,
     node_of,
 )
-from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
+from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parents_of, parse_metadata
 from ozx.hierarchy.recovered import Loss, describe_loss, pixels_by_axis
 
 # The result of a salvage: values to write, and lost values.
@@ -179,7 +179,7 @@ class _KeyResolver:
         """Return the paths of nodes that metadata refers to, or that have nodes or chunks below them."""
         hierarchy = self._result.hierarchy
         chunks = filter(None, map(looks_like_chunk, self._names()))
-        return {"", *hierarchy.mentioned, *map(parent_of, hierarchy.nodes), *chunks}
+        return {"", *hierarchy.mentioned, *map(node_of, hierarchy.nodes), *chunks}
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -392,7 +392,7 @@ class _KeyResolver:
         if not evidence.is_accounted or self._result.lost or has_local:
             single = []
         counted = Counter(hierarchy.role(name).array for name in (self._names() if single else ()))
-        needed, proven = {"", *hierarchy.mentioned, *map(parent_of, hierarchy.nodes)}, set()
+        needed, proven = {"", *hierarchy.mentioned, *map(node_of, hierarchy.nodes)}, set()
         for index in [index for index in single if index not in self._exchanged]:
             role = hierarchy.role(self._name(index))
             grid = hierarchy.grids.get(role.array) if role.kind == "chunk" and role.array is not None else None
