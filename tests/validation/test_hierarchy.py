@@ -5,12 +5,11 @@ import re
 
 import pytest
 from cases.archive_builder import array, group
-from checked_documents import check_documents
 
 from ozx.errors import FormatError
 from ozx.hierarchy.zarr.extensions import registry_date
 from ozx.validation import hierarchy
-from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 

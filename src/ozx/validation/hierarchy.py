@@ -7,16 +7,17 @@ hierarchy is a function from all `NodeFacts` to findings; the tables below list 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
+from ozx.hierarchy.keys import is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy, Memory
+from ozx.validation.nodes.facts import Hierarchy, Memory, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
@@ -131,3 +132,19 @@ class NodeRules:
                 severity="note",
                 hint=install_hint("validate"),
             )
+
+
+def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) -> Iterator[Finding]:
+    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or the documents of Zarr v2.
+
+    `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
+    documents lazily: each key is looked up once, the root's first. A `FormatError` or `UnsupportedError` that the
+    mapping raises becomes a finding.
+    """
+    rules = NodeRules(options)
+    is_v3 = any(map(is_metadata_key, metadata))
+    faults: list[ReadFault]
+    nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
+    for fault in faults:
+        yield finding_from_error(fault.error, entry=fault.key)
+    yield from rules.findings(Hierarchy(nodes))

@@ -4,7 +4,6 @@ import copy
 import json
 
 import pytest
-from checked_documents import check_documents
 from hierarchies import FIXTURES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.model import parse_ome
+from ozx.validation.hierarchy import check_documents
 
 YX = [{"name": "y", "type": "space", "unit": "micrometer"}, {"name": "x", "type": "space", "unit": "micrometer"}]
 

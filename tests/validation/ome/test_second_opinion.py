@@ -5,9 +5,8 @@ import json
 import sys
 
 from cases.documents import FILES, documents_of
-from checked_documents import check_documents
 
-from ozx.validation.hierarchy import Options
+from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import read_legacy_nodes
 from ozx.validation.ome.documents import check_ome
