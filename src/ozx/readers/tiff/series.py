@@ -66,14 +66,14 @@ def _divided(series: TiffPageSeries, file: TiffFile) -> Iterator[TiffPageSeries]
     if series.kind == "shaped" and "SYX" in axes and not any("axes" in one for one in file.shaped_metadata or ()):
         # tifffile writes any three or four planes as red, green and blue, unless it is told otherwise.
         axes = axes.replace("SYX", "QYX")
-    if 0 in shape and 0 not in series.shape:  # FluoView fills its list of dimensions with some of length 0
+    if 0 in shape and series.kind == "fluoview" and series.keyframe.size:  # it lists dimensions of length 0
         axes, shape = (
             "".join(code for code, length in zip(axes, shape, strict=True) if length),
             tuple(filter(None, shape)),
         )
     outer = next((at for at, code in enumerate(axes) if code in _OTHER_IMAGES and shape[at] > 1), None)
     pages = list(getattr(series, "_pages", None) or series.pages)
-    first, count = series.keyframe.index, series.size // max(1, series.keyframe.size)
+    first, count = series.keyframe.index, prod(shape) // max(1, series.keyframe.size)
     # Of contiguous pixels, tifffile lists the first page only.
     if outer is not None and len(pages) == 1 and isinstance(first, int) and first + count <= len(file.pages):
         pages = [file.pages[number] for number in range(first, first + count)]
