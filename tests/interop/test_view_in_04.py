@@ -24,7 +24,7 @@ from ozx.hierarchy.zarr.layout import parse_layout
 #: This variable names the interpreter of an environment with zarr-python 2, ome-zarr-py of its time, and zarrita.
 VARIABLE = "OZX_ZARR2_PYTHON"
 #: As many generated images are tried; 200 by hand, since each is read by five programs.
-GENERATED = int(os.environ.get("OZX_IMAGES", "40"))
+GENERATED = int(os.environ.get("OZX_IMAGES", "20"))
 NUMBERS = [*range(3), *(pytest.param(number, marks=pytest.mark.ci) for number in range(3, GENERATED))]
 IMAGES = [*HIERARCHIES, *NUMBERS]
 
