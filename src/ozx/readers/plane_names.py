@@ -40,7 +40,9 @@ _NUMBERED = re.compile(
 _IDENTIFIER = re.compile("(?<=[0-9])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _THUMBNAIL = re.compile(r"_thumb[^_/]*\.tiff?$", re.IGNORECASE)
 _SLOT = "\0"
-_NAMED = 3
+_COPY = "Copy the missing files into the folder; on_error='fill' fills them with zeros."
+#: The most files that a message names.
+MOST_NAMED = 3
 
 #: The numbers and texts of a text, so that Pos9 stands before Pos10; equal for 1 and 01.
 Key = tuple[tuple[int, int, str], ...]
@@ -87,7 +89,7 @@ class PlaneGrid:
         if count == len(self.files):
             return []
         names = (name for image in self.images() for name, file in self.iter_planes(image) if file is None)
-        return list(islice(names, _NAMED))
+        return list(islice(names, MOST_NAMED))
 
     def _name(self, cell: Cell) -> str:
         texts = {field: self.texts[field][key] for field, key in zip(FIELDS, cell, strict=True)}
@@ -179,7 +181,7 @@ def make_grid(
             f"{less:,} of the {count:,} files of the image {'is' if less == 1 else 'are'} missing: "
             f"{'; '.join(missing)}{more}",
             path=folder,
-            hint="Copy the missing files into the folder; on_error='fill' fills them with zeros.",
+            hint=_COPY,
         )
     return grid
 
@@ -201,7 +203,7 @@ def _check_steps(axis: str, texts: dict[Key, str], folder: str, *, is_filled: bo
             raise FormatError(
                 f"no file has {axis} {before + step:0{width}}: it stands between {axis} {around}",
                 path=folder,
-                hint="Copy the missing files into the folder; on_error='fill' fills them with zeros.",
+                hint=_COPY,
             )
         texts |= {((0, number, ""),): f"{number:0{width}}" for number in range(before + step, after, step)}
 

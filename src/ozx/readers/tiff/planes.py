@@ -14,7 +14,7 @@ from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.images.description import ImageDescription
 from ozx.readers.files import FileSet
 from ozx.readers.images import Images, ReadingOptions, SourceImage
-from ozx.readers.plane_names import Cell, Key, PlaneGrid, Planes
+from ozx.readers.plane_names import MOST_NAMED, Cell, Key, PlaneGrid, Planes
 from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, naming, open_tiff, parsed, recipe_of
 from ozx.readers.tiff.pages import AXES, name_dimensions
 from ozx.readers.tiff.segments import check_decodable
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
 
     from ozx.readers.tiff.layouts import Page
-
-_MOST_NAMED = 3
 
 
 class _Stack(NamedTuple):
@@ -241,6 +239,6 @@ def _sentence(grid: PlaneGrid, series: TiffPageSeries) -> str:
 def _notes(grid: PlaneGrid) -> tuple[str, ...]:
     if not (count := len(grid.others)):
         return ()
-    more = f" and {count - _MOST_NAMED:,} more" if count > _MOST_NAMED else ""
+    more = f" and {count - MOST_NAMED:,} more" if count > MOST_NAMED else ""
     which = "1 other file of the folder is" if count == 1 else f"{count:,} other files of the folder are"
-    return (f"{which} left out: {', '.join(grid.others[:_MOST_NAMED])}{more}",)
+    return (f"{which} left out: {', '.join(grid.others[:MOST_NAMED])}{more}",)
