@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ozx.cli.app import COMMANDS, load_command
+from ozx.cli.options import SharedOption
 from ozx.validation.rules.table import RULES, Rule
 
 #: An option that has the same help in at least this number of commands is explained only once.
@@ -70,7 +71,10 @@ def _options(name: str) -> list[tuple[str, str]]:
     context = click.Context(command, info_name=f"ozx {name}", help_option_names=["-h", "--help"])
     commands = command.commands.values() if isinstance(command, click.Group) else [command]
     options = [parameter for each in commands for parameter in each.params if isinstance(parameter, click.Option)]
-    return list(dict.fromkeys(option.get_help_record(context) or ("", "") for option in options))
+    records = (
+        each.explain(context) if isinstance(each, SharedOption) else each.get_help_record(context) for each in options
+    )
+    return list(dict.fromkeys(record or ("", "") for record in records))
 
 
 def _table(options: list[tuple[str, str]]) -> list[str]:

@@ -123,6 +123,31 @@ def test_messages_are_not_longer_than_a_screen(capsys):
 
 
 @pytest.mark.ci
+def test_a_group_of_options_is_told_once(capsys):
+    assert run(["pack", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "see ozx help network" in shown
+    assert "--dask, --log, --retry-failed" in shown
+    assert "Open URLs without credentials" not in shown
+    assert run(["help", "network"]) == 0
+    assert "--anonymous                 Open URLs without credentials" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("topic", [[], ["pack"], ["labels"]])
+def test_help_of_a_topic_is_its_help(capsys, topic):
+    assert run(["help", *topic]) == 0
+    shown = capsys.readouterr().out
+    assert run([*topic, "--help"]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_help_of_what_is_not_there_names_the_groups(capsys):
+    assert run(["help", "pakc"]) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: there is no command or group 'pakc'. Did you mean pack or unpack or repack?"
+    assert hint == "hint: Groups: batch, network."
+
+
 @pytest.mark.parametrize("arguments", ["rules --json", "--help", "info --json {}", "cat {} zarr.json"])
 def test_a_closed_stdout_and_one_that_is_read_no_more_are_no_errors(cells, arguments):
     call = f"{shlex.quote(sys.executable)} -m ozx {arguments.format(shlex.quote(str(cells)))}"

@@ -288,7 +288,7 @@ WORKS = [
 ]
 
 #: Commands that write no file.
-WRITE_NOTHING = {"verify", "info", "ls", "cat", "validate", "view", "serve", "rules"}
+WRITE_NOTHING = {"help", "verify", "info", "ls", "cat", "validate", "view", "serve", "rules"}
 
 
 def make_sources(folder: Path) -> Path:

@@ -86,7 +86,7 @@ COMMAND_LINES = {
 }
 # What commands only read, by the names of their parameters.
 READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed", "folder"}
-READ |= {"url"}
+READ |= {"url", "topic"}
 # `edit` writes where it reads, also at s3://.
 READ_OR_EDITED = {("verify", "arguments"), ("verify", "manifest"), ("edit", "arguments")}
 

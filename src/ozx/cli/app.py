@@ -49,6 +49,7 @@ COMMANDS = {
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
     "rules": "Explain what a finding means and how to repair it.",
+    "help": "Explain a command, or a group of options that many commands share.",
 }
 
 # Python keywords, which cannot name a module.
@@ -92,7 +93,6 @@ _OTHER_WORDS = {
     "label": ("labels",),
     "mask": ("labels",),
     "segmentation": ("labels",),
-    "help": ("--help",),
 }
 # What ozx no longer has, and what to do instead.
 GONE = {
@@ -311,7 +311,7 @@ class _Commands(click.Group):
     cls=_Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Help on a command: ozx COMMAND --help",
+    epilog="Help on a command: ozx COMMAND --help, or ozx help COMMAND",
 )
 @click.option("--version", is_flag=True, help="Show the version and exit.")
 @click.option("-v", "--verbose", is_flag=True, help="With --version: also show the libraries in use.")

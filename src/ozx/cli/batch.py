@@ -197,7 +197,7 @@ def many_options(
         *([_OUT_DIR_OPTION] if has_out_dir else []),
         *([jobs_option] if has_jobs else []),
         *([dask_option] if has_dask else []),
-        log_options(),
+        log_options,
     )
 
 

@@ -96,7 +96,7 @@ _MIXED = 3
 @jobs_option
 @dask_option
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
-@log_options(resumes=True)
+@log_options
 @result_options
 def command(*, arguments: tuple[str, ...], separate: bool, **options: Any) -> int:
     """Turn TIFF, CZI, ND2, LIF and IMS files into .ozx files, with all levels.

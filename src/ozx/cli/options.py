@@ -50,6 +50,33 @@ class RunOptions:
         return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
 
 
+class SharedOption(click.Option):
+    """An option of many commands: the help of a command names its group, and ``ozx help GROUP`` explains it."""
+
+    def __init__(self, *names: Any, group: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.group = group
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return a line about the whole group for the first of its options; None for the others."""
+        options = options_of_group(ctx.command, self.group)
+        names = ", ".join(option.opts[-1] for option in options)
+        return (names, f"{GROUPS[self.group]}: see ozx help {self.group}.") if self is options[0] else None
+
+    def explain(self, ctx: click.Context) -> tuple[str, str]:
+        """Return the names of the option, and its help."""
+        return super().get_help_record(ctx) or ("", "")
+
+
+#: The groups of shared options, in the order of their help.
+GROUPS = {"batch": "Logs and clusters", "network": "How URLs are opened"}
+
+
+def options_of_group(command: click.Command, group: str) -> list[SharedOption]:
+    """Return the options of a command that belong to a group."""
+    return [each for each in command.params if isinstance(each, SharedOption) and each.group == group]
+
+
 # Options for opening URLs: credentials and endpoints.
 
 
@@ -77,6 +104,8 @@ def _set_options(ctx: click.Context, _: click.Parameter, value: tuple[str, ...])
 store_options = together(
     click.option(
         "--anonymous",
+        cls=SharedOption,
+        group="network",
         is_flag=True,
         expose_value=False,
         callback=_set_anonymous,
@@ -84,6 +113,8 @@ store_options = together(
     ),
     click.option(
         "--storage-option",
+        cls=SharedOption,
+        group="network",
         metavar="KEY=VALUE",
         multiple=True,
         expose_value=False,
@@ -92,6 +123,8 @@ store_options = together(
     ),
     click.option(
         "--no-cache",
+        cls=SharedOption,
+        group="network",
         is_flag=True,
         expose_value=False,
         callback=_set_no_cache,
@@ -102,6 +135,8 @@ store_options = together(
 access_options = together(
     click.option(
         "--timeout",
+        cls=SharedOption,
+        group="network",
         metavar="SECONDS",
         type=float,
         expose_value=False,
@@ -209,7 +244,11 @@ def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
 _SECONDS = 10
 
 dask_option = click.option(
-    "--dask", metavar="ADDRESS", help="Process the files on the Dask cluster with this address: tcp://host:8786."
+    "--dask",
+    cls=SharedOption,
+    group="batch",
+    metavar="ADDRESS",
+    help="Process the files on the Dask cluster with this address: tcp://host:8786.",
 )
 
 

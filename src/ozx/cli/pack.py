@@ -55,7 +55,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--license", metavar="L", help="Add ro-crate-metadata.json with this license: CC-BY-4.0, or a URL.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
-@log_options(resumes=True)
+@log_options
 @result_options
 def command(*, arguments: tuple[str, ...], remove_source: bool, **options: Any) -> int:
     """Turn OME-Zarr directories into .ozx files.

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 import ozx
-from ozx.cli.options import RunOptions, together
+from ozx.cli.options import RunOptions, SharedOption, together
 from ozx.cli.output import say
 from ozx.errors import UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
@@ -25,13 +25,25 @@ from ozx.flow.sources.location import Place
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 
 
-def log_options(*, resumes: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the options ``--log`` and ``--retry-failed``; with `resumes`, the second implies ``--resume``."""
-    retry = f"Process the sources that failed according to LOG{'; implies --resume' if resumes else ''}."
-    return together(
-        click.option("--log", metavar="LOG", type=click.Path(), help="Append a line of JSON for each file to LOG."),
-        click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry),
-    )
+#: The log of a run, and its use by the next one.
+log_options = together(
+    click.option(
+        "--log",
+        cls=SharedOption,
+        group="batch",
+        metavar="LOG",
+        type=click.Path(),
+        help="Append a line of JSON for each file to LOG.",
+    ),
+    click.option(
+        "--retry-failed",
+        cls=SharedOption,
+        group="batch",
+        metavar="LOG",
+        type=click.Path(),
+        help="Process the sources that failed according to LOG; implies --resume where a command has it.",
+    ),
+)
 
 
 @contextmanager

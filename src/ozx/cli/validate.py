@@ -181,7 +181,7 @@ def _count(number: int, what: Severity) -> str:
     "ozx never downloads a schema.",
 )
 @dask_option
-@log_options()
+@log_options
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of files at a time."
 )
