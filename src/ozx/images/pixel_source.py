@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -39,6 +38,10 @@ class PixelSource(Protocol):
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the unreadable parts of a block that was read, whose pixels became zeros."""
+
+
+#: A block to read later, in any process that can unpickle its source.
+Part = tuple[PixelSource, Region]
 
 
 class ArrayLike(Protocol):
@@ -92,13 +95,13 @@ class ArraySource:
             check_same(*place)
         self.__dict__.update(state)
 
-    def part(self, region: Region) -> PixelBlock:
+    def part(self, region: Region) -> Part:
         """Return a block to read later; see `part_of`."""
         if not (isinstance(self._array, np.ndarray) or hasattr(self._array, "compute")):
-            return PixelBlock(self, region)
+            return self, region
         place = self._place(region)
         taken = ArraySource(self._array[region], self.axes, start=tuple(part.start for part in place))
-        return PixelBlock(taken, tuple(slice(0, part.stop - part.start) for part in place))
+        return taken, tuple(slice(0, part.stop - part.start) for part in place)
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Read a block of the array, into `out` if it is given."""
@@ -124,25 +127,9 @@ class ArraySource:
         return tuple(slice(first + at, last + at) for (first, last), at in zip(bounds, self._start, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class PixelBlock:
-    """A block of pixels to read later from its source; a part can be pickled if its source can be pickled."""
-
-    source: PixelSource
-    region: Region
-
-    def read(self) -> NDArray[Any]:
-        """Read and return the block's pixels."""
-        return self.source.read(self.region)
-
-    def damage(self) -> tuple[str, ...]:
-        """Return descriptions of the block's unreadable parts, which `read` replaced by zeros."""
-        return self.source.damage_in(self.region)
-
-
-def part_of(source: PixelSource, region: Region) -> PixelBlock:
+def part_of(source: PixelSource, region: Region) -> Part:
     """Return a block to read later from a source; the block holds only the needed part of an array or dask graph."""
-    return source.part(region) if isinstance(source, ArraySource | MaskSource) else PixelBlock(source, region)
+    return source.part(region) if isinstance(source, ArraySource | MaskSource) else (source, region)
 
 
 class MaskSource:
@@ -153,10 +140,10 @@ class MaskSource:
         self.axes, self.shape, self.read_alignment = source.axes, source.shape, source.read_alignment
         self.dtype = np.dtype("uint8")
 
-    def part(self, region: Region) -> PixelBlock:
+    def part(self, region: Region) -> Part:
         """Return a block to read later; see `part_of`."""
-        part = part_of(self._source, region)
-        return PixelBlock(MaskSource(part.source), part.region)
+        source, inside = part_of(self._source, region)
+        return MaskSource(source), inside
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Read a block, into `out` if it is given."""

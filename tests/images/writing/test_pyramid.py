@@ -36,4 +36,4 @@ def test_only_large_chunks_without_compressor_are_in_allocated_memory(codec, kin
     # A stream uses the memory of a chunk again that is a view, and would write into a compressed chunk.
     work = Stage(0, (400, length), (level("uint16", codec, (400, length)),), None, "mean")
     chunks, _ = run_stage(np.ones((400, length), "uint16"), (0, 0), work)
-    assert [type(chunk.data) for chunk in chunks] == [kind if length == 300 else bytes]
+    assert [type(data) for _, _, data in chunks] == [kind if length == 300 else bytes]

@@ -235,13 +235,14 @@ class StreamedImage:
         return self._documents.of_image(self.path, length, self._windows)
 
     def _add(self, chunk: EncodedChunk) -> Iterator[Entry]:
-        value = self._shards[chunk.level].add(chunk.place, chunk.data)
+        level, place, data = chunk
+        value = self._shards[level].add(place, data)
         if value is None:
             return
-        yield from self._give(chunk.level, value)
-        if chunk.level == 0 and self._growing is not None:
+        yield from self._give(level, value)
+        if level == 0 and self._growing is not None:
             with self._counting:
-                self._stored = max(self._stored, (value.place[self._growing] + 1) * self._depth)
+                self._stored = max(self._stored, (value[0][self._growing] + 1) * self._depth)
 
     def shapes(self, length: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays, by path, with `length` along the growing axis."""
@@ -253,9 +254,10 @@ class StreamedImage:
 
         A chunk or shard that is not stored has no entry. Records of frames have no `level`, and are not counted.
         """
-        if value.entry is not None:
-            yield value.entry
+        place, entry, chunks = value
+        if entry is not None:
+            yield entry
             # The caller has written the entry when it requests the next entry.
-            self._store.release(value.chunks)
+            self._store.release(chunks)
         if level is not None:
-            self._complete.count(level, value.place)
+            self._complete.count(level, place)

@@ -29,7 +29,7 @@ from ozx.hierarchy.subset.region import Selection
 from ozx.images.pixel_source import ArraySource, CroppedSource
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.downsampling import halved_shape, parse_method
-from ozx.images.writing.hierarchy_writing import MadeLevels, iter_pixels
+from ozx.images.writing.hierarchy_writing import iter_pixels
 from ozx.images.writing.pyramid import LevelWork, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
 from ozx.progress import NO_PROGRESS
@@ -85,7 +85,7 @@ def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Itera
             yield group, replace(subset, arrays={**subset.arrays, **cropped})
 
 
-def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyramid) -> MadeLevels:
+def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyramid) -> Pyramid:
     """Return the levels to make of a cropped array; the array itself is left out if its chunks are moved."""
     first = subset.arrays[pyramid.array]
     array = opened_array(group[join_path(start, pyramid.array)])
@@ -106,7 +106,7 @@ def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyrami
         works.append(_work(path, subset.arrays[path], (halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
     source = CroppedSource(ArraySource(pixels, axes), first.box)
-    return MadeLevels(Pyramid(source, works, parse_method(pyramid.method), channel=pyramid.channel), shards)
+    return Pyramid(source, works, parse_method(pyramid.method), shards, channel=pyramid.channel)
 
 
 def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelWork:

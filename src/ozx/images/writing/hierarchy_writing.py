@@ -11,13 +11,11 @@ with any executor, and with any number of blocks at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,14 +29,12 @@ from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.json.reading import dump_document
 from ozx.hierarchy.keys import breadth_first, node_of
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout
-from ozx.images.pictures.render import percentile_window
 from ozx.images.writing.documents import HierarchyDocuments, all_images
 from ozx.images.writing.new_image import NewHierarchy
-from ozx.images.writing.pyramid import BlockResult, Pyramid, make_block, new_level
+from ozx.images.writing.pyramid import Made, Pyramid, make_block, new_level
 from ozx.images.writing.shard_assembly import OpenShards, checked_size
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.threads import Workers, in_order, processors, working
@@ -90,12 +86,12 @@ def plan_hierarchy(
 ) -> Plan:
     """Return the plan of a new hierarchy, whose pixels are read when its data is; then its metadata is complete."""
     nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice(), has_thumbnail=thumbnail is not None)
-    all_made = [made for path in nodes.images for made in _iter_made(nodes, path, allocate)]
+    pyramids = [pyramid for path in nodes.images for pyramid in _iter_pyramids(nodes, path, allocate)]
 
     def data(workers: Workers) -> Iterator[Entry]:
         for key, value in hierarchy.files.items():
             yield Entry(key, (BytesPart(value),))
-        yield from iter_pixels(all_made, workers, progress, on_damage)
+        yield from iter_pixels(pyramids, workers, progress, on_damage)
 
     documents = cache(nodes.documents)  # complete once all pixels have been read
     drafts = nodes.documents(are_drafts=True)
@@ -119,42 +115,27 @@ def _draw(
         yield drawn.entry
 
 
-@dataclass(eq=False)
-class MadeLevels:
-    """A level whose pixels are read from a source, and the lower levels computed from these pixels."""
-
-    pyramid: Pyramid
-    shards: Mapping[int, OpenShards]  # of the stored levels, by number
-    windows: dict[int, Window] = field(default_factory=dict)
-
-    def finish(self) -> None:
-        """Set the contrast of the channels from the sampled pixels, and delete the samples."""
-        for number, samples in self.pyramid.samples.items():
-            self.windows[number] = percentile_window(np.concatenate(samples))
-        self.pyramid.samples.clear()
-
-
 def iter_pixels(
-    all_made: Iterable[MadeLevels],
+    pyramids: Iterable[Pyramid],
     workers: Workers,
     progress: Progress = NO_PROGRESS,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> Iterator[Entry]:
     """Yield the chunks and shards of levels as soon as they are complete, in the same order with any executor."""
-    results = in_order(_submitted(workers.executor, all_made), workers.jobs)
-    for made, of_level in groupby(results, itemgetter(0)):
-        for _, result in of_level:
-            for chunk in made.pyramid.accept(result):
-                finished = made.shards[chunk.level].add(chunk.place, chunk.data)
-                if finished is not None and finished.entry is not None:
-                    yield checked_size(finished.entry)
-            if result.damage and on_damage is not None:
-                on_damage(result.damage)
-            progress.advance(result.size)
-        made.finish()
+    results = in_order(_submitted(workers.executor, pyramids), workers.jobs)
+    for pyramid, of_pyramid in groupby(results, lambda pair: pair[0][0]):
+        for (_, corner, size), made in of_pyramid:
+            for level, place, data in pyramid.accept(corner, made):
+                finished = pyramid.shards[level].add(place, data)
+                if finished is not None and finished[1] is not None:
+                    yield checked_size(finished[1])
+            if made[-1] and on_damage is not None:
+                on_damage(made[-1])
+            progress.advance(size)
+        pyramid.finish()
 
 
-def _iter_made(documents: HierarchyDocuments, path: str, allocate: Allocate | None) -> Iterator[MadeLevels]:
+def _iter_pyramids(documents: HierarchyDocuments, path: str, allocate: Allocate | None) -> Iterator[Pyramid]:
     image = documents.images[path]
     paths = [join_path(path, str(number)) for number in range(len(image.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
@@ -167,14 +148,14 @@ def _iter_made(documents: HierarchyDocuments, path: str, allocate: Allocate | No
     for number, source in enumerate(image.sources):
         # The pyramid of the last given level also makes the levels below it.
         stop = number + 1 if number + 1 < len(image.sources) else None
-        pyramid = Pyramid(
+        yield Pyramid(
             source,
             works[number:stop],
             image.pyramid.method,
+            dict(enumerate(shards[number:stop])),
             channel=image.channel_axis,
-            is_sampled=is_sampled and number == 0,
+            windows=documents.windows[path] if is_sampled and number == 0 else None,
         )
-        yield MadeLevels(pyramid, dict(enumerate(shards[number:stop])), documents.windows[path])
 
 
 @contextmanager
@@ -188,7 +169,9 @@ def block_workers(executor: Executor | None = None, ahead: int | None = None) ->
         yield Workers(_AHEAD * threads, workers.executor)
 
 
-def _submitted(executor: Executor, all_made: Iterable[MadeLevels]) -> Iterator[tuple[MadeLevels, Future[BlockResult]]]:
-    for made in all_made:
-        for task in made.pyramid.tasks():
-            yield made, executor.submit(make_block, task)
+def _submitted(
+    executor: Executor, pyramids: Iterable[Pyramid]
+) -> Iterator[tuple[tuple[Pyramid, tuple[int, ...], int], Future[Made]]]:
+    for pyramid in pyramids:
+        for size, task in pyramid.tasks():
+            yield (pyramid, task[1], size), executor.submit(make_block, *task)

@@ -3,18 +3,17 @@
 Blocks of the full resolution are independent: `make_block` reads one, halves it, and encodes its chunks, in any thread
 or process. `Pyramid` takes the results in the order of `Pyramid.tasks`, and computes the later stages itself, which is
 a small part of the work. So it gives the same chunks in the same order with any number of threads or processes.
-`pyramid_plan` describes blocks, stages and their order.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import imagecodecs
 import numpy as np
@@ -24,11 +23,14 @@ from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, SMALL_CHUNK, Allocate, Chunk
 from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout
-from ozx.images.pixel_source import PixelBlock, PixelSource, part_of
+from ozx.images.pictures.render import percentile_window
+from ozx.images.pixel_source import Part, PixelSource, part_of
 from ozx.images.writing.array_layout import grown
 from ozx.images.writing.downsampling import Method, halve
 from ozx.images.writing.new_image import PyramidLevel
+from ozx.images.writing.shard_assembly import OpenShards
 
 # The order and size of the blocks from which a pyramid is computed.
 #
@@ -209,14 +211,10 @@ _FAST_BLOCK = 128 << 10
 _SAMPLE = 1 << 17
 
 Sampling = tuple[tuple[int, int], ...]
-
-
-class EncodedChunk(NamedTuple):
-    """An encoded chunk and its grid position; `data` is None if the chunk is not stored."""
-
-    level: int
-    place: Lengths
-    data: bytes | memoryview | None
+#: The level of an encoded chunk, its place in the grid, and its bytes; None if the chunk is not stored.
+EncodedChunk = tuple[int, Lengths, bytes | memoryview | None]
+#: The chunks of a block; its pixels for the next stage; its sampled pixels; what of it was unreadable, now zeros.
+Made = tuple[list[EncodedChunk], NDArray[Any] | None, NDArray[Any] | None, tuple[str, ...]]
 
 
 def new_level(
@@ -251,85 +249,70 @@ def _encode_blosc(settings: dict[str, Any], dtype: np.dtype[Any], data: memoryvi
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BlockTask:
-    """A task that computes one block; can be pickled."""
-
-    part: PixelBlock  # the pixels of the block
-    corner: Lengths  # the position of the first pixel
-    stage: Stage  # the levels to compute from the pixels
-    sampling: Sampling | None  # for rows and columns, start and step of the sample for the contrast, or None
-    size: int  # the size of the pixels in bytes
-
-
-@dataclass(frozen=True, slots=True)
-class BlockResult:
-    """The encoded chunks of a computed block, and its downsampled pixels for the next stage of the computation."""
-
-    corner: Lengths  # as in the task
-    size: int
-    chunks: list[EncodedChunk]  # the encoded chunks
-    # The pixels of the block at the first level that the next stage computes, or None after the last stage.
-    rest: NDArray[Any] | None
-    sample: NDArray[Any] | None  # the sampled pixels of the block, with all dimensions of the block, or None
-    # Descriptions of the unreadable parts of the block, which became zeros. They are in the result, because another
-    # process may have read the block.
-    damage: tuple[str, ...] = ()
-
-
-def make_block(task: BlockTask) -> BlockResult:
-    """Read a block, and compute its levels and encoded chunks."""
-    pixels = task.part.read()
-    sample = None if task.sampling is None else take_sample(pixels, task.corner, task.sampling)
-    chunks, rest = run_stage(pixels, task.corner, task.stage)
-    return BlockResult(task.corner, task.size, chunks, rest, sample, task.part.damage())
+def make_block(part: Part, corner: Lengths, stage: Stage, sampling: Sampling | None) -> Made:
+    """Read a block that starts at `corner`, and compute its levels and encoded chunks, in any process."""
+    source, region = part
+    pixels = source.read(region)
+    sample = None if sampling is None else take_sample(pixels, corner, sampling)
+    return *run_stage(pixels, corner, stage), sample, source.damage_in(region)
 
 
 class Pyramid:
-    """The pyramid of one image."""
+    """A level whose pixels are read from a source, and the lower levels computed from these pixels.
+
+    `shards` has those of the stored levels, by number. The contrast of each channel becomes one of the `windows`.
+    """
 
     def __init__(
         self,
         source: PixelSource,
         levels: Sequence[LevelWork],
         method: Method,
+        shards: Mapping[int, OpenShards],
         *,
         channel: int | None = None,
-        is_sampled: bool = False,
+        windows: dict[int, Window] | None = None,
     ) -> None:
         self._source = source
         self._levels = levels
         self._channel = channel
         self._stages = plan_stages(levels, source.read_alignment, channel, source.dtype.itemsize, method)
         self._later = BlockPyramid(levels, self._stages, source.dtype)
-        self._is_sampled = is_sampled
-        self.samples: dict[int, list[NDArray[Any]]] = {}
+        self._windows = windows
+        self._samples: dict[int, list[NDArray[Any]]] = {}
+        self.shards = shards
 
-    def tasks(self) -> Iterator[BlockTask]:
-        """Yield the tasks for all full-resolution blocks; pass their results to `accept` in the same order."""
+    def tasks(self) -> Iterator[tuple[int, tuple[Part, Lengths, Stage, Sampling | None]]]:
+        """Yield the size in bytes of each full-resolution block, and how `make_block` makes it.
+
+        Pass what it makes to `accept` in the same order.
+        """
         stage, shape = self._stages[0], self._source.shape
         channels = 1 if self._channel is None else shape[self._channel]
-        sampling = choose_sampling(shape, channels) if self._is_sampled else None
+        sampling = None if self._windows is None else choose_sampling(shape, channels)
         for corner in iter_corners(self._levels, self._stages):
             bounds = zip(corner, stage.block, shape, strict=True)
             region = tuple(slice(start, min(start + part, whole)) for start, part, whole in bounds)
             size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
-            yield BlockTask(part_of(self._source, region), corner, stage, sampling, size)
+            yield size, (part_of(self._source, region), corner, stage, sampling)
 
-    def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
+    def accept(self, corner: Lengths, made: Made) -> Iterator[EncodedChunk]:
         """Yield the encoded chunks of a block, and the chunks of downsampled levels that this block completes."""
-        yield from result.chunks
-        if result.sample is not None:
-            self._keep_sample(result.corner, result.sample)
-        if result.rest is not None:
-            yield from self._later.hand_on(0, result.corner, result.rest)
+        chunks, rest, sample, _ = made
+        yield from chunks
+        if sample is not None:
+            channels = sample[None] if self._channel is None else np.moveaxis(sample, self._channel, 0)
+            first = 0 if self._channel is None else corner[self._channel]
+            for number, pixels in enumerate(channels, first):
+                self._samples.setdefault(number, []).append(pixels.reshape(-1))
+        if rest is not None:
+            yield from self._later.hand_on(0, corner, rest)
 
-    def _keep_sample(self, corner: Lengths, sample: NDArray[Any]) -> None:
-        if self._channel is None:
-            self.samples.setdefault(0, []).append(sample.reshape(-1))
-            return
-        for number, pixels in enumerate(np.moveaxis(sample, self._channel, 0), corner[self._channel]):
-            self.samples.setdefault(number, []).append(pixels.reshape(-1))
+    def finish(self) -> None:
+        """Set the contrast of the channels from the sampled pixels, and delete the samples."""
+        for number, samples in self._samples.items() if self._windows is not None else ():
+            self._windows[number] = percentile_window(np.concatenate(samples))
+        self._samples.clear()
 
 
 def run_stage(pixels: NDArray[Any], corner: Lengths, stage: Stage) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
@@ -364,11 +347,11 @@ def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork
     for chunk in product(*axes):
         place = tuple([at for _, at, _ in chunk])
         if is_small and all(is_whole for _, _, is_whole in chunk):
-            yield EncodedChunk(number, place, next(small))
+            yield number, place, next(small)
             continue
         part = tuple(slice(at, at + length) for (at, _, _), length in zip(chunk, codec.shape, strict=True))
         data = codec.encode_unless_filled(pixels[part], level.fill_value, level.allocate if is_own else None)
-        yield EncodedChunk(number, place, data if data is None or is_own else bytes(data))
+        yield number, place, data if data is None or is_own else bytes(data)
 
 
 def _encode_by_zarr(codec: PixelCodec, pixels: NDArray[Any], corner: Lengths, number: int) -> Iterator[EncodedChunk]:
@@ -378,7 +361,7 @@ def _encode_by_zarr(codec: PixelCodec, pixels: NDArray[Any], corner: Lengths, nu
         part = pixels[tuple(slice(at, at + length) for at, length in zip(starts, codec.shape, strict=True))]
         (data,) = codec.encode([part])
         place = tuple((at + first) // length for at, first, length in zip(starts, corner, codec.shape, strict=True))
-        yield EncodedChunk(number, place, data)
+        yield number, place, data
 
 
 def frame_pyramid(
@@ -402,7 +385,9 @@ class BlockPyramid:
 
     def __init__(self, levels: Sequence[LevelWork], stages: Sequence[Stage], dtype: np.dtype[Any]) -> None:
         self._levels, self._stages, self._dtype = list(levels), stages, dtype
-        self._gathered: list[dict[Lengths, _UnfinishedBlock]] = [{} for _ in stages]
+        # Of each stage, the incomplete blocks by their start, and how many pixels they lack.
+        self._gathered: list[dict[Lengths, NDArray[Any]]] = [{} for _ in stages]
+        self._missing: list[dict[Lengths, int]] = [{} for _ in stages]
         self._lock = threading.Lock()
 
     def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
@@ -415,7 +400,7 @@ class BlockPyramid:
             lengths = tuple(min(part, whole - at) for part, whole, at in zip(block, shape, start, strict=True))
             whole = pixels if start == corner and lengths == pixels.shape else None
             if whole is None:
-                whole = self._put(number, start, lengths, corner, pixels)
+                whole = self._gather(number, start, lengths, corner, pixels)
             if whole is not None:
                 yield from self._run(number, start, whole)
 
@@ -434,7 +419,7 @@ class BlockPyramid:
             while self._gathered[number]:
                 start, block = self._gathered[number].popitem()
                 lengths = [max(0, whole - at) for whole, at in zip(shape, start, strict=True)]
-                pixels = block.pixels[tuple(slice(0, part) for part in lengths)]
+                pixels = block[tuple(slice(0, part) for part in lengths)]
                 if pixels.size:
                     yield from self._run(number, start, pixels)
 
@@ -446,6 +431,7 @@ class BlockPyramid:
         other._lock = threading.Lock()
         with self._lock:
             other._gathered = [{start: block.copy() for start, block in blocks.items()} for blocks in self._gathered]
+            other._missing = [dict(counts) for counts in self._missing]
         return other
 
     def _cut(self, axis: int, length: int) -> None:
@@ -460,45 +446,38 @@ class BlockPyramid:
         if rest is not None:
             yield from self.hand_on(number, start, rest)
 
-    def _put(
+    def _gather(
         self, number: int, start: Lengths, lengths: Lengths, corner: Lengths, pixels: NDArray[Any]
     ) -> NDArray[Any] | None:
         """Copy pixels into a block; return the block to the thread that completes it, and None to other threads."""
         with self._lock:
             block = self._gathered[number].get(start)
             if block is None:
-                block = self._gathered[number][start] = _UnfinishedBlock(np.zeros(lengths, self._dtype))
-        size = block.put(start, corner, pixels)
+                block = self._gathered[number][start] = np.zeros(lengths, self._dtype)
+                self._missing[number][start] = block.size
+        size = _put(block, start, pixels, corner)
         with self._lock:
-            block.missing -= size
-            if block.missing:
+            self._missing[number][start] -= size
+            if self._missing[number][start]:
                 return None
             self._gathered[number].pop(start, None)
-        return block.pixels
+            del self._missing[number][start]
+        return block
 
 
-class _UnfinishedBlock:
-    """An incomplete block of pixels; threads fill separate parts of it."""
+def _put(block: NDArray[Any], start: Lengths, pixels: NDArray[Any], corner: Lengths) -> int:
+    """Copy the pixels that lie inside a block that starts at `start`; return their number. `pixels` start at `corner`.
 
-    def __init__(self, pixels: NDArray[Any]) -> None:
-        self.pixels = pixels
-        self.missing = pixels.size
-
-    def copy(self) -> _UnfinishedBlock:
-        other = _UnfinishedBlock(self.pixels.copy())
-        other.missing = self.missing
-        return other
-
-    def put(self, start: Lengths, corner: Lengths, pixels: NDArray[Any]) -> int:
-        """Copy the pixels that lie inside the block, and return their number; `pixels` start at `corner`."""
-        into, out_of = [], []
-        for at, whole, first, length in zip(start, self.pixels.shape, corner, pixels.shape, strict=True):
-            begin, end = max(at, first), min(at + whole, first + length)
-            into.append(slice(begin - at, end - at))
-            out_of.append(slice(begin - first, end - first))
-        taken = pixels[tuple(out_of)]
-        self.pixels[tuple(into)] = taken
-        return taken.size
+    Threads put separate parts into a block.
+    """
+    into, out_of = [], []
+    for at, whole, first, length in zip(start, block.shape, corner, pixels.shape, strict=True):
+        begin, end = max(at, first), min(at + whole, first + length)
+        into.append(slice(begin - at, end - at))
+        out_of.append(slice(begin - first, end - first))
+    taken = pixels[tuple(out_of)]
+    block[tuple(into)] = taken
+    return taken.size
 
 
 def choose_sampling(shape: Lengths, channels: int) -> Sampling:

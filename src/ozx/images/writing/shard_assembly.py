@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,12 +27,9 @@ class ChunkKeeper(Protocol):
         """Return a kept chunk as a part of its shard."""
 
 
-class FinishedValue(NamedTuple):
-    """A complete shard, or a complete chunk of an array without shards, with its position in the grid."""
-
-    place: Lengths
-    entry: Entry | None  # None if the value is not stored
-    chunks: tuple[Any, ...] = ()  # what the keeper keeps until the entry is written
+#: A complete shard, or chunk of an array without shards: its place in the grid; its entry, or None if it is not stored;
+#: what the keeper keeps until the entry is written.
+FinishedValue = tuple[Lengths, Entry | None, tuple[Any, ...]]
 
 
 class OpenShards:
@@ -53,7 +50,7 @@ class OpenShards:
     def add(self, place: Lengths, data: bytes | memoryview | None) -> FinishedValue | None:
         """Add a chunk, or None if it is not stored; return the shard (or unsharded chunk) that is now complete."""
         if not self._layout.levels:
-            return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
+            return place, None if data is None else Entry(self._key(place), (BytesPart(data),)), ()
         home, inside = find_home(place, self._per_shard)
         kept = None if data is None else self._keep(place, data)
         with self._lock:
@@ -83,9 +80,9 @@ class OpenShards:
 
     def _finished(self, home: Lengths, chunks: dict[Lengths, Any]) -> FinishedValue:
         if not chunks:
-            return FinishedValue(home, None)
+            return home, None, ()
         parts = chunks if self._keeper is None else {at: self._keeper.part(chunk) for at, chunk in chunks.items()}
-        return FinishedValue(home, Entry(self._key(home), join_chunks(parts, self._per_shard)), tuple(chunks.values()))
+        return home, Entry(self._key(home), join_chunks(parts, self._per_shard)), tuple(chunks.values())
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)
