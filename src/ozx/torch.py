@@ -22,7 +22,7 @@ from ozx.images.crops import Crop, CropOptions, CropSource, Spot, shuffled
 try:
     import torch
 except ImportError:
-    torch = None
+    torch = None  # type: ignore[assignment, unused-ignore]
 
 # A stream mixes the crops of so many shards, because neighbours resemble each other,
 _MIXED_SHARDS = 4
