@@ -1,11 +1,7 @@
-"""Repetition of failed requests after random, growing pauses, or after the pause in the header ``Retry-After``.
-
-obstore repeats requests, too, but does not pass on this header (docs/decisions/0009-remote-by-obstore.md).
-"""
+"""The HTTP header ``Retry-After``, in which a busy server states when a client may send the next request."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 import datetime as dt
@@ -13,167 +9,13 @@ import email.utils
 import http.client
 import math
 import random
-import re
-import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
-from typing import Any, TypeVar
+from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
-from ozx.archive.remote.deadline import Deadline, call_in_time
-from ozx.errors import OzxError, ResourceError
-
-_T = TypeVar("_T")
-
-#: The longest pause, in seconds, that ozx accepts from a server.
-LONGEST_WAIT = 300.0
-
-# A separate generator: pauses do not change the random numbers of the calling program.
-_RANDOM = random.Random()  # noqa: S311
-_STATUS = re.compile(r"status code: (\d{3})")
-_REPEATED = (408, 429, 500, 502, 503, 504)
-_TOLD = (429, 503)
-# After an answer without the header, ozx requests the header again only after this number of seconds.
-_SILENT = 10.0
-# The state of a connection in obstore's errors. A wrong certificate is no temporary failure.
-_CONNECTION = re.compile(r"HttpError\s*{\s*kind: (?:Connect|Request|Timeout|Interrupted)\b")
-_NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
-# These errors more often mean a wrong server name, or a computer without a role in a cloud, than a temporary failure.
-_SOON = re.compile(r"dns error|169\.254\.169\.254")
-_MOST_SOON = 2
-
-
-class Retries:
-    """Repetition of failed requests to one server; thread-safe."""
-
-    def __init__(
-        self,
-        name: str,
-        config: Mapping[str, Any],
-        deadline: Deadline | None,
-        ask: Callable[[], float | None],
-        failures: tuple[type[Exception], ...],
-    ) -> None:
-        backoff = config["backoff"]
-        self._name = name
-        self._most = int(config["max_retries"])
-        self._limit = _seconds(config["retry_timeout"])
-        self._pauses = (
-            _seconds(backoff["init_backoff"]),
-            _seconds(backoff["max_backoff"]),
-            float(backoff.get("base", 2)),
-        )
-        self._deadline = deadline
-        self._ask = ask
-        self._failures = failures
-        self._lock = threading.Lock()
-        # Times of time.monotonic. The pause that the server sets for one request applies to all requests.
-        self._not_before = self._not_asked_before = 0.0
-
-    def run(self, request: Callable[[], _T]) -> _T:
-        """Return the result of a request; repeat the request after temporary failures."""
-        begun, waited = time.monotonic(), 0.0
-        for count in range(self._most + 1):
-            waited += self._sleep(self._not_before - time.monotonic())
-            error: Exception
-            try:
-                return call_in_time(request, self._deadline, self._name)
-            except OzxError:
-                raise
-            except self._failures as failure:
-                error = failure
-            pause = self._pause(error, count, time.monotonic() - begun - waited)
-            if pause is None:
-                break
-            waited += self._sleep(pause)
-        raise error  # outside of the except block: errors made from it then have no context
-
-    async def run_async(self, request: Callable[[], Awaitable[_T]]) -> _T:
-        """Return the same result as `run`, without blocking the event loop."""
-        begun, waited = time.monotonic(), 0.0
-        for count in range(self._most + 1):
-            waited += await asyncio.to_thread(self._sleep, rest) if (rest := self._rest()) > 0 else 0.0
-            error: Exception
-            is_late = False
-            try:
-                if self._deadline is None:
-                    return await request()
-                async with asyncio.timeout(self._deadline.left()) as limit:
-                    return await request()
-            except OzxError:
-                raise
-            except TimeoutError as failure:
-                is_late, error = limit.expired(), failure
-            except self._failures as failure:
-                error = failure
-            if self._deadline is not None and (is_late or not self._deadline.left()):
-                raise self._deadline.error(self._name)
-            pause = await asyncio.to_thread(self._pause, error, count, time.monotonic() - begun - waited)
-            if pause is None:
-                break
-            waited += await asyncio.to_thread(self._sleep, pause)
-        raise error
-
-    def _rest(self) -> float:
-        return self._not_before - time.monotonic()
-
-    def _sleep(self, seconds: float) -> float:
-        """Wait for this number of seconds, and return it; raise the error of the deadline if this comes earlier."""
-        if seconds <= 0:
-            return 0.0
-        if self._deadline is not None and seconds >= self._deadline.left():
-            time.sleep(self._deadline.left())
-            raise self._deadline.error(self._name)
-        time.sleep(seconds)
-        return seconds
-
-    def _pause(self, error: Exception, count: int, spent: float) -> float | None:
-        """Return the number of seconds until the next attempt, or None if the request is not repeated."""
-        text = str(error)
-        found = _STATUS.search(text)
-        status = int(found[1]) if found else 0
-        is_broken = _CONNECTION.search(text) is not None and not _NOT_TLS.search(text)
-        may_pass = status in _REPEATED if status else is_broken
-        if not may_pass or count >= self._most or spent >= self._limit or (count >= _MOST_SOON and _SOON.search(text)):
-            return None
-        if status in _TOLD and self._wait_as_told():
-            return 0.0  # `run` waits until `_not_before`
-        first, longest, base = self._pauses
-        # Requests that failed together are not repeated together.
-        pause = _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
-        # Without time for another attempt, the error of this attempt says more than the error of the deadline.
-        return None if self._deadline is not None and pause >= self._deadline.left() else pause
-
-    def _wait_as_told(self) -> bool:
-        """Ask the server how long to wait, unless its last answer is still valid; return whether it named a time."""
-        with self._lock:
-            if self._rest() > 0:
-                return True
-            if time.monotonic() < self._not_asked_before:
-                return False
-            seconds = self._ask()
-            if seconds is None or seconds <= 0:
-                self._not_asked_before = time.monotonic() + _SILENT
-                return False
-            if seconds > LONGEST_WAIT:
-                raise ResourceError(
-                    f"the server is busy, and asks to wait {seconds:,.0f} s before the next request",
-                    path=self._name,
-                    hint="Try again later.",
-                )
-            self._not_before = time.monotonic() + seconds
-            return True
-
-
-def _seconds(value: Any) -> float:
-    return value.total_seconds() if isinstance(value, timedelta) else float(value)
-
-
-# The HTTP header ``Retry-After``, in which a busy server states when a client may send the next request.
-
+#: A separate generator: pauses do not change the random numbers of the calling program.
+RANDOM = random.Random()  # noqa: S311
 _TIMEOUT = 10
 
 

@@ -10,15 +10,14 @@ import contextlib
 import copy
 import errno
 import os
-import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import Deadline
 from ozx.archive.remote.errors import explain_code, printable_url
-from ozx.archive.remote.retries import parse_retry_after
+from ozx.archive.remote.retries import RANDOM, parse_retry_after
 from ozx.archive.remote.urls import split_url
 from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
@@ -36,8 +35,6 @@ _NAMES = {
     "token": "aws_session_token",
 }
 
-# A separate generator: pauses do not change the random numbers of the calling program.
-_RANDOM = random.Random()  # noqa: S311
 _MOST_RETRIES = 8
 _LONGEST_PAUSE = 20.0  # seconds
 
@@ -106,7 +103,7 @@ def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: 
     if response is None or response[0].status_code != 429 or attempts > _MOST_RETRIES:
         return None
     told = parse_retry_after(response[0].headers.get("Retry-After"))
-    pause = _RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
+    pause = RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
     return min(pause, _LONGEST_PAUSE)
 
 
@@ -221,23 +218,23 @@ class S3Object:
     def put(self, body: IO[bytes], mark: str, *, replace: bool) -> None:
         """Create the object from `body`, by one request; an existing object is replaced only with `replace`."""
         self._condition = {} if replace else {"IfNoneMatch": "*"}
-        self._call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
+        self.call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
 
     def begin(self, mark: str, *, replace: bool) -> None:
         """Begin an upload in parts; an existing object is replaced only with `replace`."""
         self._condition = {} if replace else {"IfNoneMatch": "*"}
-        self._upload_id = str(self._call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
+        self._upload_id = str(self.call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
 
     def send(self, number: int, body: IO[bytes]) -> None:
         """Send part `number`, counted from 0."""
-        answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
+        answer = self.call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
         self._tags[number] = str(answer["ETag"])
 
     def complete(self, parts: int) -> None:
         """Complete the upload: create the object from all parts."""
         tags = [{"PartNumber": number + 1, "ETag": self._tags[number]} for number in range(parts)]
         upload = {"UploadId": self._upload_id, "MultipartUpload": {"Parts": tags}}
-        self._call("complete_multipart_upload", **upload, **self._condition)
+        self.call("complete_multipart_upload", **upload, **self._condition)
 
     def abort(self) -> None:
         """Abort the upload; errors of the server are ignored."""
@@ -246,15 +243,19 @@ class S3Object:
 
     def remove(self) -> None:
         """Remove the object, if it exists."""
-        self._call("delete_object")
+        self.call("delete_object")
 
-    def _call(self, method: str, **arguments: Any) -> Any:
+    def call(self, method: str, explain: Callable[[BaseException], OzxError] | None = None, **arguments: Any) -> Any:
+        """Make a request about the object by a method of boto3's client; `explain` turns its errors into ozx's."""
         try:
             return getattr(self.client, method)(**self.target, **arguments)
         except client_errors() as error:
-            if self._condition and error_code_of(error) in CONFLICTS:
-                raise exists_error(self._url) from None
-            raise explain_client_error(error, self._url, doing="write") from None
+            raise (explain or self._explain)(error) from None
+
+    def _explain(self, error: BaseException) -> OzxError:
+        if self._condition and error_code_of(error) in CONFLICTS:
+            return exists_error(self._url)
+        return explain_client_error(error, self._url, doing="write")
 
 
 def exists_error(url: str) -> UsageError:

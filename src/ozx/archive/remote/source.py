@@ -23,7 +23,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, Record, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.transport import ObstoreTransport, is_forked
+from ozx.archive.remote.transport import Requests, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
 from ozx.marks import Mark
@@ -31,7 +31,7 @@ from ozx.marks import Mark
 if TYPE_CHECKING:
     from ozx.archive.remote.helper import HelperTransport
 
-    Transport: TypeAlias = ObstoreTransport | HelperTransport
+    Transport: TypeAlias = Requests | HelperTransport
 
 # Reading of many values of one remote file with few requests.
 
@@ -194,7 +194,7 @@ class RemoteSource:
         length = min(length, self._first().spans[-1].start - offset)
         self._count(length)
         data = self._transport().fetch(offset, length, self._mark()).spans[0].data
-        count_traffic(1, length)
+        count_traffic(length)
         return data
 
     async def read_view_async(self, offset: int, length: int) -> bytes | memoryview:
@@ -209,7 +209,7 @@ class RemoteSource:
             return await asyncio.to_thread(self.read_view, offset, length)
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).spans[0].data
-        count_traffic(1, missing)
+        count_traffic(missing)
         return b"".join((data, remembered)) if remembered else data
 
     def missing(self, offset: int, length: int) -> int:
@@ -303,7 +303,7 @@ class RemoteSource:
             if answer is not None and answer.mark == known.mark:
                 (self._head,) = answer.spans
                 self._count(len(self._head.data))
-                count_traffic(1, len(self._head.data))
+                count_traffic(len(self._head.data))
 
     def _ask(self, transport: Transport, length: int) -> Record:
         """Request the last `length` bytes of the file."""
@@ -311,7 +311,7 @@ class RemoteSource:
         answer = transport.fetch(None, length, self._expected)
         size = len(answer.spans[0].data)
         self.bytes_read += size
-        count_traffic(1, size)
+        count_traffic(size)
         return answer
 
     def _look(self, known: Record, offset: int, length: int) -> tuple[bytes, int]:
@@ -359,4 +359,4 @@ def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
         from ozx.archive.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
 
         return HelperTransport(url, options)
-    return ObstoreTransport(url, options)
+    return Requests(url, options)
