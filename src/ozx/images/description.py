@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ozx.hierarchy.ome.colors import RGBA, ShownChannel, Window
@@ -26,20 +26,6 @@ class ImageDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class WellDescription:
-    """A well: its row and column, counted from 0, and the numbers of the images that are its fields of view.
-
-    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None. If the
-    plate has no acquisitions, it is empty.
-    """
-
-    row: int
-    column: int
-    fields: tuple[int, ...]
-    acquisitions: tuple[int | None, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class PlateDescription:
     """A plate: the names of its rows and columns, and its wells.
 
@@ -49,18 +35,19 @@ class PlateDescription:
     name: str | None
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    wells: tuple[WellDescription, ...]
+    # By row and column, counted from 0, the fields of view of each well: the number of the image, and that of its
+    # acquisition, if there is one.
+    wells: Mapping[tuple[int, int], Sequence[tuple[int, int | None]]]
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
         """Return the plate with only the images in `numbers`, a map of old to new numbers; None if no image remains."""
-        wells = []
-        for well in self.wells:
-            pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]
-            if pairs:
-                fields, acquisitions = zip(*pairs, strict=True)
-                wells.append(replace(well, fields=tuple(numbers[field] for field in fields), acquisitions=acquisitions))
-        return replace(self, wells=tuple(wells)) if wells else None
+        kept = {
+            place: [(numbers[number], recorded) for number, recorded in fields if number in numbers]
+            for place, fields in self.wells.items()
+        }
+        wells = {place: fields for place, fields in kept.items() if fields}
+        return replace(self, wells=wells) if wells else None
 
 
 def describe_samples(count: int, most: float | None) -> tuple[ShownChannel, ...]:

@@ -237,7 +237,7 @@ def _named_plate(
     found: Images, plate: PlateDescription, options: HierarchyOptions, notes: ImageNotes
 ) -> PlateDescription:
     """Return the plate with a name; add a note about the images outside of it."""
-    outside = len(found.images) - len({number for well in plate.wells for number in well.fields})
+    outside = len(found.images) - len({number for fields in plate.wells.values() for number, _ in fields})
     if outside:
         notes.add(
             None,

@@ -21,7 +21,7 @@ from ozx.extras import install_hint, needed
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.units import PixelSize
-from ozx.images.description import ImageDescription, PlateDescription, WellDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.marks import mark_of
@@ -259,7 +259,7 @@ def _plate(file: File, groups: Sequence[Sequence[int]]) -> PlateDescription | No
         found.get("id"),
         plate_names(rows, "letter"),
         plate_names(columns, "number"),
-        tuple(WellDescription(well["row_index"], well["column_index"], tuple(well["images"])) for well in wells),
+        {(well["row_index"], well["column_index"]): [(number, None) for number in well["images"]] for well in wells},
     )
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ozx.errors import FormatError, UsageError
-from ozx.images.description import ImageDescription, PlateDescription, WellDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import MOST_PLANES, plate_names
 
 #: The endings of the files that are planes.
@@ -106,12 +106,12 @@ class PlaneGrid:
         """Return the plate of the images, if their names have wells."""
         if "" in self.texts["well"].values():
             return None
-        wells: dict[tuple[int, int], list[int]] = defaultdict(list)
+        wells: dict[tuple[int, int], list[tuple[int, None]]] = defaultdict(list)
         for number, (well, _) in enumerate(self.images()):
-            wells[_row_and_column(self.texts["well"][well], self.folder)].append(number)
+            wells[_row_and_column(self.texts["well"][well], self.folder)].append((number, None))
         rows, columns = (max(place[side] for place in wells) + 1 for side in (0, 1))
-        described = tuple(WellDescription(*place, tuple(fields)) for place, fields in sorted(wells.items()))
-        return PlateDescription(None, plate_names(rows, "letter"), plate_names(columns, "number"), described)
+        names = plate_names(rows, "letter"), plate_names(columns, "number")
+        return PlateDescription(None, *names, dict(sorted(wells.items())))
 
 
 class Planes(NamedTuple):

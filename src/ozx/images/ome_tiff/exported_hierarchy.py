@@ -19,7 +19,7 @@ from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
-from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.description import PlateDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.image import GroupNodes
 from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
@@ -142,21 +142,20 @@ def _take_plate(nodes: GroupNodes, images: Sequence[str], skip: int) -> PlateDes
     numbers = {path[skip:]: number for number, path in enumerate(images)}
     acquisitions = _acquisitions(ome)
     by_id = {number: place for place, (number, _) in enumerate(acquisitions)}
-    wells = []
+    wells: dict[tuple[int, int], list[tuple[int, int | None]]] = {}
     for listed, place in placed_wells(plate):
         path = join_path("", listed)
         if place is None:
             continue
-        fields = [
+        fields: list[tuple[int, int | None]] = [
             (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
             for item in _items(ome_at(nodes, path), "well", "images")
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
         if fields:
-            found, recorded = zip(*fields, strict=True)
-            wells.append(WellDescription(*place, found, recorded))
+            wells.setdefault(place, []).extend(fields)
     times = tuple(time for _, time in acquisitions)
-    return PlateDescription(plate.name, plate.rows, plate.columns, tuple(wells), times)
+    return PlateDescription(plate.name, plate.rows, plate.columns, wells, times)
 
 
 def _items(ome: OmeMetadata, kind: str, key: str) -> list[dict[str, Any]]:
@@ -227,9 +226,8 @@ def _wells_of(nodes: GroupNodes, listed: Sequence[str], document: OmeXml) -> dic
     plate = _take_plate(nodes, listed, 0)
     if plate is None or document.plate is None:
         return None
-    there = {(well.row, well.column): well.fields for well in document.plate.wells}
     return {
         field: number
-        for well in plate.wells
-        for field, number in zip(well.fields, there.get((well.row, well.column), ()), strict=False)
+        for place, fields in plate.wells.items()
+        for (field, _), (number, _) in zip(fields, document.plate.wells.get(place, ()), strict=False)
     }

@@ -192,10 +192,9 @@ def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Eleme
     )
     recorded: dict[int, list[str]] = {}
     count = 0
-    for number, well in enumerate(plate.wells):
-        place = {"ID": f"Well:0:{number}", "Row": str(well.row), "Column": str(well.column)}
-        item = add(element, "Well", place)
-        for index, (field, acquisition) in enumerate(zip(well.fields, well.acquisitions, strict=True)):
+    for number, ((row, column), fields) in enumerate(plate.wells.items()):
+        item = add(element, "Well", {"ID": f"Well:0:{number}", "Row": str(row), "Column": str(column)})
+        for index, (field, acquisition) in enumerate(fields):
             sample = {"ID": f"WellSample:0:{number}:{index}", "Index": str(count)}
             count += 1
             add(add(item, "WellSample", sample), "ImageRef", {"ID": f"Image:{field}"})
