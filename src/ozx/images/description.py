@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from ozx.hierarchy.ome.colors import RGBA, ShownChannel, Window
 from ozx.hierarchy.ome.units import PixelSize
+from ozx.images.pixel_source import PixelSource
 
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """Metadata of an image from a file of another format."""
+    """Metadata of an image from a file of another format; and once it is opened, its pixels."""
 
     name: str | None = None  # its name
     # Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
@@ -23,6 +24,9 @@ class ImageDescription:
     planes: Mapping[str, int] = field(default_factory=dict, compare=False)
     # The place of the first pixel on the stage, by axis (z, y, x); unknown ones are left out.
     origin: Mapping[str, PixelSize] = field(default_factory=dict)
+    # The pixels of the full resolution and of the stored lower levels; empty if the file is not opened for reading.
+    sources: Sequence[PixelSource] = ()
+    guesses: Sequence[str] = ()  # remarks about how the axes of the pixels were found
 
 
 @dataclass(frozen=True, slots=True)
