@@ -9,15 +9,15 @@ import pytest
 import zarr
 
 from ozx.images.description import ImageDescription
-from ozx.images.exported_image import ExportedImage, ExportedLevel
+from ozx.images.exported_image import ExportedImage
 from ozx.store.level import Level
 
 
 def image(path="", description=None, shape=(2, 3, 2, 20, 30), dtype="uint16"):
     """Return an image of zeros."""
     array = zarr.create_array({}, shape=shape, dtype=dtype, chunks=shape)
-    level = ExportedLevel(Level(array, "0"), (0, 1, 2, 3, 4), np.dtype(dtype))
-    return ExportedImage(path, (level,), description or ImageDescription())
+    level = Level(array, "0")
+    return ExportedImage(path, (level,), (0, 1, 2, 3, 4), np.dtype(dtype), description or ImageDescription())
 
 
 def validate(text):

@@ -14,7 +14,7 @@ import pytest
 
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.macos import chosen_application
-from ozx.desktop.association.steps import MergePlist, RunProgram, SetValue, WriteFile
+from ozx.desktop.association.steps import RunProgram, SetValue, WriteFile
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -45,14 +45,16 @@ PLANS = {
 
 def shown(step):
     match step:
+        case WriteFile(path, dict(entries)):
+            return f"merge {path}\n{entries!r}"
+        case RunProgram(("SHChangeNotify",)):
+            return "NotifyShell"
         case WriteFile(path, content, is_executable):
             try:
                 text = content.decode().rstrip("\n")
             except UnicodeDecodeError:
                 text = f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
             return f"write {path}{' (executable)' if is_executable else ''}\n{text}"
-        case MergePlist(path, entries):
-            return f"merge {path}\n{entries!r}"
         case RunProgram(arguments, _, makes):
             return f"run {arguments!r}\nmakes {makes}"
         case SetValue(key, name, value):
@@ -113,11 +115,11 @@ def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
 @pytest.mark.parametrize(
     ("plan", "own"),
     [
-        ("linux", linux.own(PLACES)),
-        ("linux-odd-viewer", linux.own(PLACES)),
-        ("linux-odd-places", linux.own(SPACES)),
-        ("macos", macos.own(MAC)),
-        ("windows", windows.own(WIN)),
+        ("linux", linux.desktop(PLACES)),
+        ("linux-odd-viewer", linux.desktop(PLACES)),
+        ("linux-odd-places", linux.desktop(SPACES)),
+        ("macos", macos.desktop(MAC)),
+        ("windows", windows.desktop(WIN, None)),
     ],
 )
 def test_remove_knows_everything_that_a_plan_makes(plan, own):

@@ -25,7 +25,7 @@ def set_values(registry, viewer=VIEWER):
 
 
 def remove_values(registry):
-    DesktopChanges(registry).remove(replace(windows.own(r"C:\Local"), files=()))
+    DesktopChanges(registry).remove(replace(windows.desktop(r"C:\Local", registry), files=()))
 
 
 @pytest.mark.parametrize("existing", [None, "Napari.ozx"])

@@ -357,7 +357,7 @@ def test_axes_name_the_pages_of_each_file(tmp_path, joined):
 
 def test_other_processes_read_the_same_pixels(tmp_path):
     with open_images(str(write_planes(tmp_path)), ReadingOptions()) as found:
-        source = found.images[0].source
+        source = found.images[0].sources[0]
         again = pickle.loads(pickle.dumps(source))
         part = (slice(1, 3), slice(1, 2), slice(0, 4), slice(2, 9))
         assert np.array_equal(again.read(part), source.read(part))

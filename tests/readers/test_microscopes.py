@@ -22,7 +22,7 @@ from ozx.images.description import ImageDescription
 from ozx.images.pixel_source import ArraySource
 from ozx.readers import registry
 from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions, SourceImage
+from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.registry import open_images
 
 FORMATS = Path(__file__).parents[2] / "fixtures" / "formats"
@@ -112,7 +112,7 @@ def test_one_image_of_several(imported):
 
 def test_blocks_are_read_by_threads_and_by_other_processes():
     with open_images(str(FORMATS / "levels.ims")) as found:
-        source = found.images[0].source
+        source = found.images[0].sources[0]
         parts = [(slice(t, t + 1), slice(0, 2), slice(1, 3), slice(2, 9), slice(5, 16)) for t in (0, 1)] * 20
         with ThreadPoolExecutor(4) as pool:
             for part, block in zip(parts, pool.map(source.read, parts), strict=True):
@@ -205,10 +205,10 @@ def test_closed_images_keep_no_file_open(tmp_path):
     path = tmp_path / "a & b.czi"
     shutil.copy(FORMATS / "scenes.czi", path)
     with open_images(str(path)) as found:
-        found.images[0].source.read((slice(0, 1),) * 5)
+        found.images[0].sources[0].read((slice(0, 1),) * 5)
         assert str(tmp_path) not in found.ome_xml
         assert "a &amp; b.czi" in found.ome_xml
-        handle = found.images[0].source._file
+        handle = found.images[0].sources[0]._file
     assert handle.closed
 
 
@@ -242,4 +242,4 @@ class Example:
         files = FileSet()
         files[path].close()
         source = ArraySource(np.array([[1, 2], [3, 4]], "uint8"), ("y", "x"))
-        return Images(path, {0: SourceImage(source, (), ImageDescription("example"))}, 1, files)
+        return Images(path, {0: ImageDescription("example", sources=(source,))}, 1, files)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ozx.hierarchy.ome.colors import RGBA, ShownChannel, Window
 from ozx.hierarchy.ome.units import PixelSize
+from ozx.images.pixel_source import PixelSource
 
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """Metadata of an image from a file of another format."""
+    """Metadata of an image from a file of another format; and once it is opened, its pixels."""
 
     name: str | None = None  # its name
     # Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
@@ -23,20 +24,9 @@ class ImageDescription:
     planes: Mapping[str, int] = field(default_factory=dict, compare=False)
     # The place of the first pixel on the stage, by axis (z, y, x); unknown ones are left out.
     origin: Mapping[str, PixelSize] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class WellDescription:
-    """A well: its row and column, counted from 0, and the numbers of the images that are its fields of view.
-
-    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None. If the
-    plate has no acquisitions, it is empty.
-    """
-
-    row: int
-    column: int
-    fields: tuple[int, ...]
-    acquisitions: tuple[int | None, ...] = ()
+    # The pixels of the full resolution and of the stored lower levels; empty if the file is not opened for reading.
+    sources: Sequence[PixelSource] = ()
+    guesses: Sequence[str] = ()  # remarks about how the axes of the pixels were found
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +39,19 @@ class PlateDescription:
     name: str | None
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    wells: tuple[WellDescription, ...]
+    # By row and column, counted from 0, the fields of view of each well: the number of the image, and that of its
+    # acquisition, if there is one.
+    wells: Mapping[tuple[int, int], Sequence[tuple[int, int | None]]]
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
         """Return the plate with only the images in `numbers`, a map of old to new numbers; None if no image remains."""
-        wells = []
-        for well in self.wells:
-            pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]
-            if pairs:
-                fields, acquisitions = zip(*pairs, strict=True)
-                wells.append(replace(well, fields=tuple(numbers[field] for field in fields), acquisitions=acquisitions))
-        return replace(self, wells=tuple(wells)) if wells else None
+        kept = {
+            place: [(numbers[number], recorded) for number, recorded in fields if number in numbers]
+            for place, fields in self.wells.items()
+        }
+        wells = {place: fields for place, fields in kept.items() if fields}
+        return replace(self, wells=wells) if wells else None
 
 
 def describe_samples(count: int, most: float | None) -> tuple[ShownChannel, ...]:

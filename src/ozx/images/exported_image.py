@@ -60,58 +60,69 @@ _ONE_PIXEL = 1.01
 
 
 @dataclass(frozen=True)
-class ExportedLevel:
-    """One resolution level of an exported image: its array, extended to five axes."""
+class ExportedImage:
+    """One image of an OME-TIFF file; its arrays are extended to the five axes."""
 
-    pixels: Level  # the array, in its own order and type
-    dimensions: tuple[int | None, ...]  # for each of the five axes, the dimension of the array, or None
-    dtype: np.dtype[Any]  # the type to write
-    is_rgb: bool = False  # whether the three channels are the samples of one colour pixel
-
-    @property
-    def planes(self) -> Lengths:
-        """Lengths of what is stored along t, c, z, y, x: one plane of colour pixels for red, green and blue."""
-        return _joined(self.shape) if self.is_rgb else self.shape
+    path: str  # path of its group from the root of the hierarchy
+    levels: tuple[Level, ...]  # full resolution first; all with the same number of time points and channels
+    dimensions: tuple[int | None, ...]  # for each of the five axes, the dimension of the arrays, or None
+    dtype: np.dtype[Any]  # the pixel type to write
+    description: ImageDescription  # its metadata
+    is_rgb: bool = False  # whether red, green and blue are stored as the samples of one colour pixel
+    notes: tuple[str, ...] = ()  # changes, one sentence each
 
     @property
     def shape(self) -> Lengths:
-        """Lengths along t, c, z, y, x."""
-        return self._five(self.pixels.shape)
+        """Lengths along t, c, z, y, x at full resolution."""
+        return _five(self.levels[0].shape, self.dimensions)
+
+    @property
+    def planes(self) -> Lengths:
+        """Lengths of what is stored along t, c, z, y, x at full resolution."""
+        return self.planes_of(self.levels[0])
+
+    @property
+    def page_count(self) -> int:
+        """The number of planes at full resolution."""
+        return prod(self.planes[:3])
 
     @property
     def size(self) -> int:
-        """Size of all decoded pixels in bytes."""
-        return prod(self.shape) * self.dtype.itemsize
+        """Size of all decoded pixels of all levels in bytes."""
+        return sum(prod(_five(level.shape, self.dimensions)) for level in self.levels) * self.dtype.itemsize
 
-    @property
-    def read_alignment(self) -> Lengths:
-        """Shape of the shards or chunks, in `planes`; reads of whole shards or chunks are fastest."""
-        parts = self.pixels.array.shards
-        if parts is None or prod(parts) * self.pixels.dtype.itemsize > _LARGEST_READ_ALIGNMENT:
-            parts = self.pixels.chunks
-        return _joined(self._five(parts)) if self.is_rgb else self._five(parts)
+    def planes_of(self, level: Level) -> Lengths:
+        """Return lengths of what is stored of a level: one plane of colour pixels for red, green and blue."""
+        return self._joined(_five(level.shape, self.dimensions))
 
-    def read(self, region: Region) -> NDArray[Any]:
-        """Return a block of `planes` with the axes t, c, z, y, x, and the samples of colour pixels as a sixth axis.
+    def read_alignment(self, level: Level) -> Lengths:
+        """Return the shape of the shards or chunks, in `planes_of`; reads of whole shards or chunks are fastest."""
+        parts = level.array.shards
+        if parts is None or prod(parts) * level.dtype.itemsize > _LARGEST_READ_ALIGNMENT:
+            parts = level.chunks
+        return self._joined(_five(parts, self.dimensions))
+
+    def read(self, level: Level, region: Region) -> NDArray[Any]:
+        """Return a block of `planes_of` with the axes t, c, z, y, x, and the samples of colour pixels as a sixth axis.
 
         Safe to call from several threads.
         """
         if self.is_rgb:
             region = (region[0], slice(0, len(_RGB)), *region[2:])
-        key: list[slice | int] = [0] * self.pixels.ndim
+        key: list[slice | int] = [0] * level.ndim
         for dimension, part in zip(self.dimensions, region, strict=True):
             if dimension is not None:
                 key[dimension] = part
         try:
-            block = self.pixels[tuple(key)]
+            block = level[tuple(key)]
         except FormatError as error:
             where = ", ".join(
                 f"{axis}={part.start}:{part.stop}"
                 for axis, part, dimension in zip(AXES, region, self.dimensions, strict=True)
-                if dimension is not None and part.stop - part.start < self.pixels.shape[dimension]
+                if dimension is not None and part.stop - part.start < level.shape[dimension]
             )
             where = f"within {where} of" if where else "in"
-            error.message = f"{error.message}; the damage is {where} the array {self.pixels.path or 'at the root'}"
+            error.message = f"{error.message}; the damage is {where} the array {level.path or 'at the root'}"
             raise
         kept = sorted(dimension for dimension in self.dimensions if dimension is not None)
         order = [kept.index(dimension) for dimension in self.dimensions if dimension is not None]
@@ -119,43 +130,8 @@ class ExportedLevel:
         block = block.transpose(order).reshape(lengths).astype(self.dtype, copy=False)
         return np.moveaxis(block[:, :, None], 1, -1) if self.is_rgb else block
 
-    def _five(self, lengths: Sequence[int]) -> Lengths:
-        return tuple(1 if dimension is None else lengths[dimension] for dimension in self.dimensions)
-
-
-@dataclass(frozen=True)
-class ExportedImage:
-    """One image of an OME-TIFF file."""
-
-    path: str  # path of its group from the root of the hierarchy
-    levels: tuple[ExportedLevel, ...]  # full resolution first; all with the same number of time points and channels
-    description: ImageDescription  # its metadata
-    notes: tuple[str, ...] = ()  # changes, one sentence each
-
-    @property
-    def is_rgb(self) -> bool:
-        """Whether red, green and blue are stored as colour pixels."""
-        return self.levels[0].is_rgb
-
-    @property
-    def planes(self) -> Lengths:
-        """Lengths of what is stored along t, c, z, y, x at full resolution."""
-        return self.levels[0].planes
-
-    @property
-    def shape(self) -> Lengths:
-        """Lengths along t, c, z, y, x at full resolution."""
-        return self.levels[0].shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The pixel type in the OME-TIFF file."""
-        return self.levels[0].dtype
-
-    @property
-    def page_count(self) -> int:
-        """The number of planes at full resolution."""
-        return prod(self.planes[:3])
+    def _joined(self, lengths: Lengths) -> Lengths:
+        return (lengths[0], 1, *lengths[2:]) if self.is_rgb else lengths
 
 
 def take_image(view: Image, path: str, choice: IndexRange, *, join_rgb: bool = True) -> ExportedImage:
@@ -170,24 +146,25 @@ def take_image(view: Image, path: str, choice: IndexRange, *, join_rgb: bool = T
     dtype = _written_type(np.dtype(chosen[0].array.dtype), where, notes)
     below = len(view.path) and len(view.path) + 1
     chosen = [replace(level, path=join_path(path, level.path[below:])) for level in chosen]
-    levels = _levels(chosen, dimensions, dtype, notes)
-    if 0 in levels[0].shape:
+    levels, shape = _levels(chosen, dimensions, notes), _five(chosen[0].shape, dimensions)
+    if 0 in shape:
         raise UnsupportedError(f"{where}: expected pixels; the array is empty: its shape is {chosen[0].array.shape}")
-    if levels[0].shape[1] > _MOST_CHANNELS:
-        raise UnsupportedError(f"{where}: expected at most {_MOST_CHANNELS:,} channels; found {levels[0].shape[1]:,}")
+    if shape[1] > _MOST_CHANNELS:
+        raise UnsupportedError(f"{where}: expected at most {_MOST_CHANNELS:,} channels; found {shape[1]:,}")
     known = tuple((channel.label, channel.color) for channel in view.channels)
-    if join_rgb and dtype.name in ("uint8", "uint16") and known == _RGB and levels[0].shape[1] == len(_RGB):
-        levels = [replace(level, is_rgb=True) for level in levels]
+    is_rgb = join_rgb and dtype.name in ("uint8", "uint16") and known == _RGB and shape[1] == len(_RGB)
     sizes = _sizes(view.axes, dimensions, chosen[0])
     translation = chosen[0].translation or ()
     if any(translation) and chosen[0].array is view.levels[0].array:
         notes.append(f"{where}: the position of the image (its translation) is left out, as OME-TIFF cannot store it")
-    description = ImageDescription(view.name, sizes, _channels(view.channels, levels[0].shape[1]))
-    return ExportedImage(path, tuple(levels), description, (*view.notes, *view.unapplied, *notes))
+    description = ImageDescription(view.name, sizes, _channels(view.channels, shape[1]))
+    notes = [*view.notes, *view.unapplied, *notes]
+    return ExportedImage(path, tuple(levels), dimensions, dtype, description, is_rgb, tuple(notes))
 
 
-def _joined(lengths: Lengths) -> Lengths:
-    return (lengths[0], 1, *lengths[2:])
+def _five(lengths: Sequence[int], dimensions: tuple[int | None, ...]) -> Lengths:
+    """Return lengths along t, c, z, y, x."""
+    return tuple(1 if dimension is None else lengths[dimension] for dimension in dimensions)
 
 
 def _find_axes(view: Image, where: str) -> tuple[int | None, ...]:
@@ -230,21 +207,14 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
     return dtype.newbyteorder("=")
 
 
-def _levels(
-    chosen: Sequence[Level], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
-) -> list[ExportedLevel]:
+def _levels(chosen: Sequence[Level], dimensions: tuple[int | None, ...], notes: list[str]) -> list[Level]:
     """Return the levels that OME-TIFF can store.
 
     Each level must have smaller planes than the level before, and as many time points and channels as the first.
     """
-    levels: list[ExportedLevel] = []
-    repeated = []
-    for level in chosen:
-        new = ExportedLevel(level, dimensions, dtype)
-        if not levels:
-            levels.append(new)
-            continue
-        shape, first, before = new.shape, levels[0].shape, levels[-1].shape
+    levels, repeated = [chosen[0]], []
+    for level in chosen[1:]:
+        shape, first, before = (_five(one.shape, dimensions) for one in (level, levels[0], levels[-1]))
         is_smaller = shape[3] <= before[3] and shape[4] <= before[4] and shape[3:] != before[3:]
         if np.dtype(level.array.dtype).name != chosen[0].array.dtype.name or shape[:2] != first[:2] or 0 in shape:
             notes.append(
@@ -262,7 +232,7 @@ def _levels(
                 "more z planes than the first level"
             )
         else:
-            levels.append(new)
+            levels.append(level)
             repeated += [level.path] if shape[2] < first[2] else []
     if repeated:
         notes.append(

@@ -64,26 +64,22 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedThumbnail:
-    """The picture to store in an archive, and its width and height."""
-
-    entry: Entry
-    size: tuple[int, int]
-
-    def add_to(self, plan: Plan) -> Plan:
-        """Add the picture to a plan, directly after the metadata, and name it in the root's attributes."""
-        plan.add(self.entry)
-        if METADATA in plan.metadata:
-            group = group_document({})
-            added = {join_path(THUMBNAIL_GROUP, METADATA): group}
-            plan.change_root(lambda root: name_thumbnail(root, group, self.size), added)
-        return plan
+#: The picture to store in an archive, and its width and height.
+Picture = tuple[Entry, tuple[int, int]]
 
 
-def try_thumbnail(
-    opened: Callable[[], AbstractContextManager[zarr.Group]],
-) -> tuple[EmbeddedThumbnail | None, list[str]]:
+def add_thumbnail(picture: Picture, plan: Plan) -> Plan:
+    """Add a picture to a plan, directly after the metadata, and name it in the root's attributes."""
+    entry, size = picture
+    plan.add(entry)
+    if METADATA in plan.metadata:
+        group = group_document({})
+        added = {join_path(THUMBNAIL_GROUP, METADATA): group}
+        plan.change_root(lambda root: name_thumbnail(root, group, size), added)
+    return plan
+
+
+def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[Picture | None, list[str]]:
     """Return the thumbnail of a hierarchy, or None and a note with the reason if it cannot be drawn.
 
     The same pixels always give the same PNG file.
@@ -94,4 +90,4 @@ def try_thumbnail(
     except (FormatError, UnsupportedError) as error:
         return None, [f"no thumbnail: {error.message}"]
     height, width = pixels.shape[:2]
-    return EmbeddedThumbnail(Entry(THUMBNAIL, (BytesPart(encode_png(pixels)),)), (width, height)), []
+    return (Entry(THUMBNAIL, (BytesPart(encode_png(pixels)),)), (width, height)), []

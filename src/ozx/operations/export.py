@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import read_in_runs
@@ -21,7 +22,7 @@ from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import checked_jobs, processors
 
 if TYPE_CHECKING:
-    from ozx.images.ome_tiff.exported_hierarchy import ExportedHierarchy
+    from ozx.images.exported_image import ExportedImage
 
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
@@ -216,18 +217,18 @@ def export(
                 notes += plan.image_notes
             group = opened.enter_context(opened_hierarchy(opened_place))
             read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
-            taken = take_hierarchy(group, node, choice, join_rgb=not split_rgb)
-            check_lossy(taken.images, compression)
-            _check_price(taken, opened_place)
-            pixels = sum(level.size for image in taken.images for level in image.levels)
+            images, ome_xml, is_kept, said = take_hierarchy(group, node, choice, join_rgb=not split_rgb)
+            check_lossy(images, compression)
+            _check_price(images, opened_place)
+            pixels = sum(image.size for image in images)
             progress = begin_phase(progress, os.path.basename(target), pixels)
             with output.spooled() as new:
-                is_big = _write(taken, new.path, compression, tile, threads, progress)
+                is_big = _write(images, ome_xml, new.path, compression, tile, threads, progress)
                 size = os.fstat(new.descriptor).st_size
             progress.stop()
     except OzxError as error:
         raise error.at(place.name) from None
-    notes = list(dict.fromkeys([*notes, *taken.notes]))
+    notes = list(dict.fromkeys([*notes, *said]))
     if not target.lower().endswith(_ENDINGS):
         notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file")
     notes += swept_notes(new.swept)
@@ -238,46 +239,51 @@ def export(
         size,
         is_big,
         compression,
-        "updated" if taken.kept else "made",
-        tuple(_describe(taken, part)),
-        len(taken.images),
+        "updated" if is_kept else "made",
+        tuple(_describe(images, part)),
+        len(images),
         tuple(notes),
     )
 
 
 def _write(
-    taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
+    images: Sequence[ExportedImage],
+    ome_xml: str,
+    path: str,
+    compression: str,
+    tile: int | None,
+    jobs: int,
+    progress: Progress,
 ) -> bool:
     """Write the TIFF file; return whether it is a BigTIFF file."""
     from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
-    from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
+    from ozx.images.ome_tiff.tile_encoding import Mosaic  # noqa: PLC0415
 
-    encodings = [
-        TileEncoding(compression, choose_tile(image, tile), image.shape[1] // image.planes[1]) for image in taken.images
+    of_images = [
+        [Mosaic(image, level, compression, choose_tile(image, tile)) for level in image.levels] for image in images
     ]
-    is_big = needs_big(taken.images, encodings, len(taken.ome_xml))
+    mosaics = list(chain.from_iterable(of_images))
+    is_big = needs_big(mosaics, len(ome_xml))
     with open(path, "r+b") as file:  # tifffile wants the file to have a name
         tiff = OmeTiff(file, is_big=is_big)
-        works = []
-        for number, (image, encoding) in enumerate(zip(taken.images, encodings, strict=True)):
-            works += tiff.add(image, encoding, None if number else taken.ome_xml)
+        for number, levels in enumerate(of_images):
+            tiff.add(levels, None if number else ome_xml)
         tiff.finish_directories()
-        write_tiles(tiff, works, jobs=jobs, progress=progress)
+        write_tiles(tiff, mosaics, jobs=jobs, progress=progress)
         tiff.close()
     return is_big
 
 
-def _check_price(taken: ExportedHierarchy, source: Place) -> None:
+def _check_price(images: Sequence[ExportedImage], source: Place) -> None:
     """Raise `UnsupportedError` if the export would read or write too much, or if nearly all chunks are missing."""
     from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
     price, pages = Price(0, 0, 0), 0
-    for image in taken.images:
+    for image in images:
         for level in image.levels:
-            array = level.pixels.array
-            price += price_of(array, [slice(None)] * array.ndim)
+            price += price_of(level.array, [slice(None)] * level.ndim)
             pages += image.page_count
-    where = taken.images[0].path or "the root" if taken.images else "the root"
+    where = images[0].path or "the root" if images else "the root"
     hint = (
         "Export a part of the image by region=…, or coarser levels by levels='1:', or merge its chunks into "
         "larger chunks first (ozx repack --chunks)."
@@ -310,7 +316,7 @@ def _has_bytes(source: Place, least: int) -> bool:
     return False
 
 
-def _describe(taken: ExportedHierarchy, part: str) -> list[ExportedImageResult]:
+def _describe(images: Sequence[ExportedImage], part: str) -> list[ExportedImageResult]:
     """Return the results of the images; `part` is the node that a crop of the hierarchy has as its root."""
     return [
         ExportedImageResult(
@@ -318,9 +324,9 @@ def _describe(taken: ExportedHierarchy, part: str) -> list[ExportedImageResult]:
             image.description.name,
             dict(zip("tczyx", image.shape, strict=True)),
             image.dtype.name,
-            tuple(join_path(part, level.pixels.path) for level in image.levels),
+            tuple(join_path(part, level.path) for level in image.levels),
         )
-        for image in taken.images[:_DESCRIBED]
+        for image in images[:_DESCRIBED]
     ]
 
 

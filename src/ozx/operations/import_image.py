@@ -44,7 +44,7 @@ from ozx.readers.tiff.opening import count_files
 from ozx.readers.tiff.pages import parse_axes
 
 if TYPE_CHECKING:  # loads zarr and Pillow
-    from ozx.images.thumbnail import EmbeddedThumbnail
+    from ozx.images.thumbnail import Picture
 
 # The most damaged parts that a result names.
 _MOST_DAMAGE = 20
@@ -549,7 +549,7 @@ def _write(
     progress = begin_phase(progress, os.path.basename(result.path), count_bytes(hierarchy))
     with output.spooled() as new:
 
-        def picture() -> EmbeddedThumbnail | None:
+        def picture() -> Picture | None:
             from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
             from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 

@@ -142,13 +142,16 @@ def add_labels(
                 hint="Choose another name, or give force=True to replace them.",
             )
         with _naming_mask(mask), opened_mask(mask, axes) as (pixels, own_axes):
-            image, values, notes = new_label_image(name, view, pixels, own_axes)
+            image, marked, notes = new_label_image(name, view, pixels, own_axes)
             hierarchy = NewHierarchy({label: image}, version=version)
             entries = _encode(
-                hierarchy, label, progress or NO_PROGRESS, lambda: notes.extend(color_labels(image, values, known))
+                hierarchy,
+                label,
+                progress or NO_PROGRESS,
+                lambda: notes.extend(color_labels(image, marked.values(), known)),
             )
     notes += swept_notes(add_label(place, name, entries, version=version, replace=force, sync=sync))
-    found = values.sorted()
+    found = marked.values()
     return LabelsResult(place.path, label, None if found is None else len(found), tuple(notes))
 
 

@@ -326,11 +326,11 @@ def _additions(plan: Plan, run: _Packing) -> tuple[list[Callable[[Plan], Plan]],
     changes: list[Callable[[Plan], Plan]] = []
     notes: list[str] = []
     if options.thumbnail:
-        from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
+        from ozx.images.thumbnail import add_thumbnail, try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
         from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
         picture, notes = try_thumbnail(lambda: opened_hierarchy(run.place))
-        changes += [] if picture is None else [picture.add_to]
+        changes += [] if picture is None else [partial(add_thumbnail, picture)]
     if options.credits.license is not None:
         if CRATE in run.source:
             raise UsageError(

@@ -293,13 +293,13 @@ def _check_unchanged(repaired: RepairedSource, target: str) -> None:
 
 def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:
     """Add a thumbnail of the source to the plan, or a note with the reason if none can be made."""
-    from ozx.images.thumbnail import try_thumbnail  # noqa: PLC0415 (Pillow, slow to import)
+    from ozx.images.thumbnail import add_thumbnail, try_thumbnail  # noqa: PLC0415 (Pillow, slow to import)
     from ozx.store.read_only_stores import open_source_group  # noqa: PLC0415
 
     picture, notes = try_thumbnail(lambda: nullcontext(open_source_group(repaired, repaired.zarr_format)))
     plan.notes.extend(notes)
     if picture is not None:
-        picture.add_to(plan)
+        add_thumbnail(picture, plan)
 
 
 def _reports(plan: RelayoutPlan) -> tuple[ArrayReport, ...]:

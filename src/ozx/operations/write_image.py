@@ -166,7 +166,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     known = read_coordinates(array, None if names is None else axis_names(array, names))
     title = image_title(known.name if name is None else name, target)
     described = describe_array(array, names, pixel_size, unit, known)
-    channels = channel_names or known.channel_names
+    channels = channel_names or [str(channel.label) for channel in known.channels]
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
     image = NewImage(
         title, *described, pyramid=choice, channels=given_channels(channels, described, names, are_all=True)
@@ -181,7 +181,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         progress = begin_phase(progress or NO_PROGRESS, os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()
-    return WriteImageResult(target, entries, size, tuple(known.notes))
+    return WriteImageResult(target, entries, size, known.notes)
 
 
 def _target(path: str | os.PathLike[str] | BinaryIO, *, force: bool, sync: bool) -> tuple[str, Output | BinaryIO]:

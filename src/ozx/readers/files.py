@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
@@ -19,7 +19,8 @@ class FileSet:
     After its first use in any process, a file must not change.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also_close: Callable[[], object] | None = None) -> None:
+        self._also_close = also_close
         self._files: dict[str, FileSource] = {}
         self._open: OrderedDict[str, FileSource] = OrderedDict()
         self._lock = threading.Lock()
@@ -63,3 +64,5 @@ class FileSet:
             for source in self._open.values():
                 source.close()
             self._open.clear()
+        if self._also_close is not None:
+            self._also_close()

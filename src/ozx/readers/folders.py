@@ -13,10 +13,10 @@ from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.quoting import quote
 from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.micro_manager import find_planes, has_metadata, position_folders
-from ozx.readers.microscopes import MicroscopeReader
+from ozx.readers.microscopes import open_microscope_file
 from ozx.readers.plane_names import (
     TIFF,
-    Planes,
+    PlaneGrid,
     axis_before,
     guess_pattern,
     is_thumbnail,
@@ -40,20 +40,20 @@ def open_folder(path: str, options: ReadingOptions) -> Images:
     Raise `UsageError` for a folder of several images.
     """
     found = _find(path, options)
-    if isinstance(found, Planes):
+    if isinstance(found, PlaneGrid):
         return open_planes(found, options, open_folder)
     is_index = found.lower().endswith(_INDEXES)
-    return replace(MicroscopeReader().open(found, options) if is_index else open_tiff(found, options), path=path)
+    return replace(open_microscope_file(found, options) if is_index else open_tiff(found, options), path=path)
 
 
 def describe_folder(path: str, *, pattern: str | None, on_error: str) -> str | None:
     """Return what the files of a folder become, from their names and one of them; None if an index says it."""
     options = ReadingOptions(pattern=pattern, on_error="fill" if on_error == "fill" else "fail")
     found = _find(path, options)
-    return describe_planes(found.grid, options) if isinstance(found, Planes) else None
+    return describe_planes(found, options) if isinstance(found, PlaneGrid) else None
 
 
-def _find(path: str, options: ReadingOptions) -> Planes | str:
+def _find(path: str, options: ReadingOptions) -> PlaneGrid | str:
     """Return the planes in a folder; or the path of a file that says how its files belong together."""
     if options.pattern is not None:
         return _find_by_pattern(path, options.pattern, options)
@@ -75,7 +75,7 @@ def _find(path: str, options: ReadingOptions) -> Planes | str:
     return _find_by_names(path, names, tiffs, options)
 
 
-def _find_by_names(path: str, names: list[str], tiffs: list[str], options: ReadingOptions) -> Planes:
+def _find_by_names(path: str, names: list[str], tiffs: list[str], options: ReadingOptions) -> PlaneGrid:
     """Return files whose names differ in numbers of axes only."""
     pattern, why = guess_pattern(tiffs)
     if pattern is None:
@@ -131,7 +131,7 @@ def _without_word(names: list[str]) -> list[str]:
     return ["".join((*each[:number], f"{{{field}}}", *each[number + 1 :])) for each in parts]
 
 
-def _find_by_pattern(path: str, pattern: str, options: ReadingOptions) -> Planes:
+def _find_by_pattern(path: str, pattern: str, options: ReadingOptions) -> PlaneGrid:
     pattern = pattern.replace("\\", "/").removeprefix("./")
     names = names_below(path, pattern.count("/"))
     places = match_names(names, pattern)
@@ -147,6 +147,6 @@ def _find_by_pattern(path: str, pattern: str, options: ReadingOptions) -> Planes
 
 def _planes(
     path: str, places: dict[str, dict[str, str]], pattern: str, others: list[str], options: ReadingOptions
-) -> Planes:
+) -> PlaneGrid:
     is_filled = options.on_error == "fill"
-    return Planes(make_grid(path, places, pattern=pattern, others=others, is_filled=is_filled))
+    return make_grid(path, places, pattern=pattern, others=others, is_filled=is_filled)

@@ -25,7 +25,7 @@ from ozx.images.writing.new_image import (
 )
 from ozx.readers.choice import choose_part
 from ozx.readers.images import Images
-from ozx.readers.notes import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
+from ozx.readers.notes import Notes, add_note, axes_of, iter_size_notes, iter_unit_notes, note_sentences
 
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
 
@@ -63,18 +63,18 @@ def stem_of(path: str) -> str:
 
 def plan_images(found: Images, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
     """Return the hierarchy to write for the images of a file, and notes about it."""
-    notes, numbers = ImageNotes(found.count), list(found.images)
+    notes, numbers = Notes(), list(found.images)
     if options.edits is not None:
-        options.edits.check_axes([axes_of(found.images[number].source) for number in numbers])
+        options.edits.check_axes([axes_of(found.images[number].sources[0]) for number in numbers])
     if options.selection is not None:
-        options.selection.check([axes_of(found.images[number].source) for number in numbers], ())
+        options.selection.check([axes_of(found.images[number].sources[0]) for number in numbers], ())
     is_plate = found.plate is not None and not options.is_alone
     images = {number: _new_image(found, number, options, notes, is_alone=not is_plate) for number in numbers}
     files = dict(found.others) if options.keep_ome_xml else {}
     if found.ome_xml is not None and options.keep_ome_xml:
         files[ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     for key in files if options.selection is not None else ():
-        notes.add(None, Note(f"{key} is kept unchanged: it describes the whole original file"))
+        add_note(notes, None, f"{key} is kept unchanged: it describes the whole original file")
     if found.plate is not None and is_plate:
         hierarchy = plate_of(_named_plate(found, found.plate, options, notes), images, files)
     elif len(images) > 1:
@@ -83,7 +83,7 @@ def plan_images(found: Images, options: HierarchyOptions) -> tuple[NewHierarchy,
         hierarchy = NewHierarchy({"": images[numbers[0]]}, files=files)
     of_image = {id(image): path for path, image in hierarchy.images.items()}
     paths = {number: of_image[id(image)] for number, image in images.items() if id(image) in of_image}
-    return replace(hierarchy, version=options.version), notes.sentences(options.target, paths)
+    return replace(hierarchy, version=options.version), note_sentences(notes, found.count, options.target, paths)
 
 
 def _as_utf8(text: str) -> bytes:
@@ -95,17 +95,19 @@ def _as_utf8(text: str) -> bytes:
     return f"{head}{end}{rest}".encode()
 
 
-def _new_image(found: Images, number: int, options: HierarchyOptions, notes: ImageNotes, *, is_alone: bool) -> NewImage:
-    image = found.images[number]
-    description, source = image.description, image.source
+def _new_image(found: Images, number: int, options: HierarchyOptions, notes: Notes, *, is_alone: bool) -> NewImage:
+    description = found.images[number]
+    source = description.sources[0]
     edits = options.edits.limited_to(axes_of(source)) if options.edits is not None else None
     axes, scale, origin = _place(description, source, edits)
-    for note in (*map(Note, description.notes), *iter_size_notes(description, source, options.edits)):
-        notes.add(number, note)
-    for guess in image.notes:
-        notes.add(number, Note(guess))
+    for sentence in description.notes:
+        add_note(notes, number, sentence)
+    for note in iter_size_notes(description, source, options.edits):
+        add_note(notes, number, *note)
+    for sentence in description.guesses:
+        add_note(notes, number, sentence)
     for note in iter_unit_notes(axes, edits):
-        notes.add(number, note)
+        add_note(notes, number, *note)
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
@@ -131,8 +133,8 @@ def _new_image(found: Images, number: int, options: HierarchyOptions, notes: Ima
     if options.selection is None:
         return new
     new, said = choose_part(new, options.selection, "the image" if found.count == 1 else f"image {number}")
-    for note in map(Note, said):
-        notes.add(number, note)
+    for sentence in said:
+        add_note(notes, number, sentence)
     return new
 
 
@@ -163,22 +165,21 @@ def _levels(
     scale: tuple[float, ...],
     origin: tuple[float, ...],
     options: HierarchyOptions,
-    notes: ImageNotes,
+    notes: Notes,
 ) -> tuple[tuple[PixelSource, ...], tuple[PyramidLevel, ...]]:
     """Return the levels to import from the file: the full resolution, and the lower levels that match it."""
-    full = found.images[image]
-    sources: list[PixelSource] = [full.source]
-    levels = [PyramidLevel(full.source.shape, scale, origin)]
-    for number, source in enumerate(full.levels, 1):
-        factors = _factors(full.source, source, sources[-1])
+    full, *lower = found.images[image].sources
+    sources: list[PixelSource] = [full]
+    levels = [PyramidLevel(full.shape, scale, origin)]
+    for number, source in enumerate(lower, 1):
+        factors = _factors(full, source, sources[-1])
         if factors is None:
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
-            notes.add(
+            add_note(
+                notes,
                 image,
-                Note(
-                    f"level {number} of the file, {pixels}, does not match the full resolution: this "
-                    f"level is computed from the full resolution instead"
-                ),
+                f"level {number} of the file, {pixels}, does not match the full resolution: this "
+                f"level is computed from the full resolution instead",
             )
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
@@ -233,15 +234,14 @@ def _channels(description: ImageDescription, count: int, edits: Edits | None) ->
     )
 
 
-def _named_plate(
-    found: Images, plate: PlateDescription, options: HierarchyOptions, notes: ImageNotes
-) -> PlateDescription:
+def _named_plate(found: Images, plate: PlateDescription, options: HierarchyOptions, notes: Notes) -> PlateDescription:
     """Return the plate with a name; add a note about the images outside of it."""
-    outside = len(found.images) - len({number for well in plate.wells for number in well.fields})
+    outside = len(found.images) - len({number for fields in plate.wells.values() for number, _ in fields})
     if outside:
-        notes.add(
+        add_note(
+            notes,
             None,
-            Note(f"{outside:,} images belong to no well of the plate and are left out; series=N imports one of them"),
+            f"{outside:,} images belong to no well of the plate and are left out; series=N imports one of them",
         )
     name = plate.name or stem_of(found.path)
     if options.edits is not None and options.edits.name is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
 from ozx.images.description import ImageDescription, PlateDescription
-from ozx.images.pixel_source import PixelSource
 from ozx.readers.files import FileSet
 
 
@@ -24,22 +23,12 @@ class ReadingOptions:
     pattern: str | None = None  # of the names of the files that a folder joins, as in ``img_t{t}_c{c}.tif``
 
 
-@dataclass(frozen=True, slots=True)
-class SourceImage:
-    """One image of a file: its pixels, its stored lower levels, and its metadata."""
-
-    source: PixelSource
-    levels: Sequence[PixelSource]
-    description: ImageDescription
-    notes: Sequence[str] = ()  # remarks about how its axes were found
-
-
 @dataclass
 class Images:
     """The images of a file and of the other files that belong to it; a ``with`` block closes them."""
 
     path: str  # the given file
-    images: dict[int, SourceImage]  # the chosen images, by number
+    images: dict[int, ImageDescription]  # the chosen images with their sources, by number
     count: int  # number of all images in the file
     files: FileSet
     plate: PlateDescription | None = None  # the plate of the images; its fields have the numbers of the images

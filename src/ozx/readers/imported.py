@@ -121,7 +121,7 @@ def other_metadata(archive: Place, edits: Edits | None) -> list[str]:
 
 def growth_notes(found: Images, size: int) -> tuple[str, ...]:
     """Return a note if a new file of `size` bytes is many times as large as its source, because that is JPEG."""
-    if not any(getattr(image.source, "is_color_jpeg", False) for image in found.images.values()):
+    if not any(getattr(image.sources[0], "is_color_jpeg", False) for image in found.images.values()):
         return ()
     before = sum(found.files[path].size() for path in found.files)
     if size < max(_MUCH_LARGER * before, _LARGE):

@@ -74,7 +74,7 @@ def _file_mask(path: str, axes: str | None) -> Iterator[Mask]:
                 hint="Save the mask as a file of its own.",
             )
         (image,) = found.images.values()
-        yield image.source, _named(axes or image.source.axes, len(image.source.axes))
+        yield image.sources[0], _named(axes or image.sources[0].axes, len(image.sources[0].axes))
         found.files.check_unchanged()
 
 

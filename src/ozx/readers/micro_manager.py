@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PureWindowsPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.description import ImageDescription
-from ozx.readers.plane_names import TIFF, Planes, key_of, make_grid, names_below
+from ozx.readers.plane_names import TIFF, PlaneGrid, key_of, make_grid, names_below
 from ozx.readers.tiff.kinds import describe_micro_manager
 
 _METADATA = "metadata.txt"
@@ -29,15 +29,11 @@ _INDEXES = {
 }
 
 
-class _Frame(NamedTuple):
-    """An entry of a file: its name, its place, and what else is said of it."""
-
-    file: str
-    place: Mapping[str, str]
-    metadata: Mapping[str, Any]
+#: An entry of a file: its name, its place, and what else is said of it.
+_Frame = tuple[str, Mapping[str, str], Mapping[str, Any]]
 
 
-def find_planes(folder: str, *, is_filled: bool) -> Planes:
+def find_planes(folder: str, *, is_filled: bool) -> PlaneGrid:
     """Return the planes of a folder with ``metadata.txt``, or with a folder of this kind for each position."""
     parts = [""] if has_metadata(folder) else position_folders(folder)
     places: dict[str, dict[str, str]] = {}
@@ -47,15 +43,15 @@ def find_planes(folder: str, *, is_filled: bool) -> Planes:
         document = _read(path)
         frames: dict[str, list[_Frame]] = {}
         for frame in _iter_frames(document, path):
-            frames.setdefault(part or frame.place.get("s", ""), []).append(frame)
+            frames.setdefault(part or frame[1].get("s", ""), []).append(frame)
         if not frames:
             raise FormatError("expected entries of image files; found none", path=path)
         for position, those in frames.items():
-            for frame in those:
-                name = f"{part}/{frame.file}" if part else frame.file
+            for file, place, _ in those:
+                name = f"{part}/{file}" if part else file
                 if name in places:
                     raise FormatError(f"expected one place of each file; found two of {name}", path=path)
-                places[name] = {**frame.place, "s": position}
+                places[name] = {**place, "s": position}
             described[key_of(position)] = _describe(document.get("Summary"), those, part)
     others = [name for name in names_below(folder, 1) if name.lower().endswith(TIFF) and name not in places]
     grid = make_grid(folder, places, others=others, is_filled=is_filled)
@@ -63,7 +59,7 @@ def find_planes(folder: str, *, is_filled: bool) -> Planes:
         described = {key: replace(only, name=None) for key, only in described.items()}
     # Each file has a number along all axes, whether planes were taken along them or not.
     axes = tuple(axis for axis, length in grid.lengths().items() if length > 1)
-    return Planes(replace(grid, axes=axes), described)
+    return replace(grid, axes=axes, described=described)
 
 
 def has_metadata(folder: str) -> bool:
@@ -118,8 +114,10 @@ def _iter_frames(document: Mapping[str, Any], path: str) -> Iterator[_Frame]:
         if not file or None in place.values():
             raise FormatError(f"the entry {key} has no name or place of a file", path=path)
         place["s"] = _index(entry, ("PositionIndex", "position")) or ""
-        yield _Frame(
-            file, {axis: str(index) for axis, index in place.items()}, metadata if isinstance(metadata, Mapping) else {}
+        yield (
+            file,
+            {axis: str(index) for axis, index in place.items()},
+            metadata if isinstance(metadata, Mapping) else {},
         )
 
 
@@ -129,9 +127,9 @@ def _index(entry: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def _describe(summary: Any, frames: list[_Frame], folder: str) -> ImageDescription:
-    summary, first = summary if isinstance(summary, Mapping) else {}, frames[0].metadata
+    summary, (_, _, first) = summary if isinstance(summary, Mapping) else {}, frames[0]
     label = str(first.get("PositionName") or folder)
-    names = {int(frame.place["c"]): frame.metadata.get("Channel") for frame in frames}
+    names = {int(place["c"]): metadata.get("Channel") for _, place, metadata in frames}
     listed = [names[number] for number in sorted(names)]
     if not isinstance(summary.get("ChNames"), list) or len(summary["ChNames"]) != len(listed):
         summary = {**summary, "ChNames": listed if all(isinstance(name, str) for name in listed) else []}

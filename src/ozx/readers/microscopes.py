@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -21,13 +21,13 @@ from ozx.extras import install_hint, needed
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.units import PixelSize
-from ozx.images.description import ImageDescription, PlateDescription, WellDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.marks import mark_of
 from ozx.quoting import quote
 from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions, SourceImage
+from ozx.readers.images import Images, ReadingOptions
 
 if TYPE_CHECKING:
     from openreadout import File
@@ -42,45 +42,30 @@ _AXES = "tczyx"
 _MOST_IMAGES = 100_000
 
 
-class _OpenFiles(FileSet):
-    """The files of the images, and the handle of openreadout: closed, no file stays open."""
+def is_of_microscope(head: bytes, path: str) -> bool:
+    """Return whether a file has a format of microscopes but TIFF; it need not be installed what reads them."""
+    known = find_format(head)
+    if known is not None:
+        return known.is_of_microscopes
+    try:
+        import openreadout  # noqa: PLC0415 (an extra)
+    except ImportError:
+        return False
+    try:
+        found = openreadout.info(path, view="format")["format"]
+    except openreadout.OpenReadoutError:
+        return False
+    return any(one["id"] == found and one["family"] in _FAMILIES for one in openreadout.formats())
 
-    def __init__(self, file: File | None = None) -> None:
-        super().__init__()
-        self._file = file
 
-    def close(self) -> None:
-        super().close()
-        if self._file is not None:
-            self._file.close()
-
-
-class MicroscopeReader:
-    """The reader of all that openreadout reads, but TIFF files."""
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Return whether a file has a format of microscopes; it need not be installed what reads them."""
-        known = find_format(head)
-        if known is not None:
-            return known.is_of_microscopes
-        try:
-            import openreadout  # noqa: PLC0415 (an extra)
-        except ImportError:
-            return False
-        try:
-            found = openreadout.info(path, view="format")["format"]
-        except openreadout.OpenReadoutError:
-            return False
-        return any(one["id"] == found and one["family"] in _FAMILIES for one in openreadout.formats())
-
-    def open(self, path: str, options: ReadingOptions) -> Images:
-        """Open a file and return its images; no pixels are read."""
-        with _refusing(path):
-            file = _opened(path)
-            damage = _check(file, options)
-            if not file.images:
-                raise _not_images(path, file.info["format"]["name"])
-            return _read_images(path, file, options, damage)
+def open_microscope_file(path: str, options: ReadingOptions) -> Images:
+    """Open a file that openreadout reads, and return its images; no pixels are read."""
+    with _refusing(path):
+        file = _opened(path)
+        damage = _check(file, options)
+        if not file.images:
+            raise _not_images(path, file.info["format"]["name"])
+        return _read_images(path, file, options, damage)
 
 
 def _opened(path: str) -> File:
@@ -129,12 +114,8 @@ def _check(file: File, options: ReadingOptions) -> tuple[str, ...]:
     return tuple(errors)
 
 
-class Origin(NamedTuple):
-    """Where the planes of an output channel come from: an image of the file, its channel, and the sample of a pixel."""
-
-    image: int
-    channel: int
-    sample: int | None
+#: Where the planes of an output channel come from: an image of the file, its channel, and the sample of a pixel.
+Origin = tuple[int, int, int | None]
 
 
 def _read_images(path: str, file: File, options: ReadingOptions, damage: tuple[str, ...]) -> Images:
@@ -145,7 +126,7 @@ def _read_images(path: str, file: File, options: ReadingOptions, damage: tuple[s
         )
     if len(file.images) > _MOST_IMAGES:
         raise UnsupportedError(f"expected at most {_MOST_IMAGES:,} images; the file has {len(file.images):,}")
-    files = _OpenFiles(file)
+    files = FileSet(file.close)
     for one in dict.fromkeys((path, *_parts(file))):
         files[one].close()
     text = _ome_xml(file)
@@ -213,14 +194,14 @@ def _image(
     options: ReadingOptions,
     files: FileSet,
     number: int,
-) -> SourceImage:
+) -> ImageDescription:
     state, seen = mark_of(os.stat(path)), look_at(path)
     count = len(file.levels(group[0])) if options.with_levels else 1
     sources = [
         MicroscopeSource(file, group, level, files, options, (os.path.abspath(path), seen, state, number, level))
         for level in range(count)
     ]
-    return SourceImage(sources[0], sources[1:], _description(file, group, described))
+    return replace(_description(file, group, described), sources=sources)
 
 
 def _description(file: File, group: Sequence[int], described: Sequence[ImageDescription]) -> ImageDescription:
@@ -259,7 +240,7 @@ def _plate(file: File, groups: Sequence[Sequence[int]]) -> PlateDescription | No
         found.get("id"),
         plate_names(rows, "letter"),
         plate_names(columns, "number"),
-        tuple(WellDescription(well["row_index"], well["column_index"], tuple(well["images"])) for well in wells),
+        {(well["row_index"], well["column_index"]): [(number, None) for number in well["images"]] for well in wells},
     )
 
 
@@ -277,8 +258,8 @@ class MicroscopeSource:
     ) -> None:
         first, size = file.images[group[0]], file.levels(group[0])[level]
         samples = self._samples = first["samples_per_pixel"]
-        self._planes = [
-            Origin(image, channel, sample if samples > 1 else None)
+        self._planes: list[Origin] = [
+            (image, channel, sample if samples > 1 else None)
             for image in group
             for channel in range(file.images[image]["size_c"])
             for sample in range(samples)
@@ -322,22 +303,22 @@ class MicroscopeSource:
                     plane = self._planes[c]
                     if read is None or read[0] != plane[:2]:
                         read = plane[:2], self._plane((t, c, z), plane, window)
-                    found = read[1] if plane.sample is None else read[1][..., plane.sample]
+                    found = read[1] if plane[2] is None else read[1][..., plane[2]]
                     pixels[t - times.start, c - channels.start, z - depths.start] = found
         return out
 
     def _plane(self, at: tuple[int, int, int], plane: Origin, window: tuple[int, int, int, int]) -> NDArray[Any]:
-        t, _, z = at
+        (t, _, z), (image, channel, sample) = at, plane
         try:
             with _refusing(self._file.path):
                 found: NDArray[Any] = self._file.read_plane(
-                    image=plane.image, c=plane.channel, z=z, t=t, level=self._level, region=window
+                    image=image, c=channel, z=z, t=t, level=self._level, region=window
                 )
         except FormatError as error:
             if self._options.on_error == "fail":
                 raise
-            self._broken[at] = f"plane t={t}, c={plane.channel}, z={z} of image {plane.image}: {error.message}"
-            return np.zeros((window[3], window[2], *(() if plane.sample is None else (self._samples,))), self.dtype)
+            self._broken[at] = f"plane t={t}, c={channel}, z={z} of image {image}: {error.message}"
+            return np.zeros((window[3], window[2], *(() if sample is None else (self._samples,))), self.dtype)
         if found.dtype != self.dtype or found.shape[:2] != (window[3], window[2]):
             raise FormatError(
                 f"expected a plane of {window[3]}×{window[2]} {self.dtype}; found {found.shape} of {found.dtype}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from ozx.errors import shortened
 from ozx.flow.sources.location import Place
@@ -17,50 +16,45 @@ _NAMED = 3
 _LONGEST_UNIT = 40
 
 
-class Note(NamedTuple):
-    """A sentence about an image, and the options of the ``ozx edit`` command that ends it, if there is one."""
+#: A sentence about an image, and the options of the ``ozx edit`` command that ends it, if there is one.
+Note = tuple[str, str | None]
+#: The numbers of the images of each note; none for a note about the whole file.
+Notes = dict[Note, list[int]]
 
-    sentence: str
-    edit: str | None = None
+
+def add_note(notes: Notes, image: int | None, sentence: str, edit: str | None = None) -> None:
+    """Add a note about an image, or about the whole file; equal notes are merged."""
+    notes.setdefault((sentence, edit), []).extend([] if image is None else [image])
 
 
-class ImageNotes:
-    """Collector of notes about images; equal notes are merged and list the numbers of their images."""
+def note_sentences(notes: Notes, count: int, target: str, paths: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the notes as sentences that list the numbers of their images, of a file with `count` images."""
+    return tuple(
+        f"{_where(images, count)}{sentence}{_command(edit, images, target, paths)}"
+        for (sentence, edit), images in notes.items()
+    )
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._images: dict[Note, list[int]] = {}
 
-    def add(self, image: int | None, note: Note) -> None:
-        """Add a note about an image, or about the whole file."""
-        self._images.setdefault(note, []).extend([] if image is None else [image])
+def _where(images: Sequence[int], count: int) -> str:
+    if not images or count == 1:
+        return ""
+    if len(images) == 1:
+        return f"image {images[0]}: "
+    if len(images) == count:
+        return "all images: "
+    shown = ", ".join(map(str, images[:_NAMED]))
+    return f"images {shown}{f' and {len(images) - _NAMED:,} more' if len(images) > _NAMED else ''}: "
 
-    def sentences(self, target: str, paths: Mapping[int, str]) -> tuple[str, ...]:
-        """Return the notes as sentences."""
-        return tuple(
-            f"{self._where(images)}{note.sentence}{self._command(note.edit, images, target, paths)}"
-            for note, images in self._images.items()
-        )
 
-    def _where(self, images: Sequence[int]) -> str:
-        if not images or self._count == 1:
-            return ""
-        if len(images) == 1:
-            return f"image {images[0]}: "
-        if len(images) == self._count:
-            return "all images: "
-        shown = ", ".join(map(str, images[:_NAMED]))
-        return f"images {shown}{f' and {len(images) - _NAMED:,} more' if len(images) > _NAMED else ''}: "
-
-    def _command(self, edit: str | None, images: Sequence[int], target: str, paths: Mapping[int, str]) -> str:
-        if edit is None:
-            return ""
-        found = [number for number in images if number in paths]
-        # Without the path of an image, ozx edit would also change the images whose metadata are right.
-        is_some = 0 < len(found) < len(paths)
-        where = f" for image {found[0]}" if is_some and len(images) > 1 else ""
-        node = Place(target, paths[found[0]]).uri if is_some else target
-        return f"{where}: ozx edit {quote(node)} {edit}"
+def _command(edit: str | None, images: Sequence[int], target: str, paths: Mapping[int, str]) -> str:
+    if edit is None:
+        return ""
+    found = [number for number in images if number in paths]
+    # Without the path of an image, ozx edit would also change the images whose metadata are right.
+    is_some = 0 < len(found) < len(paths)
+    where = f" for image {found[0]}" if is_some and len(images) > 1 else ""
+    node = Place(target, paths[found[0]]).uri if is_some else target
+    return f"{where}: ozx edit {quote(node)} {edit}"
 
 
 def axes_of(source: PixelSource) -> tuple[Axis, ...]:
@@ -83,16 +77,16 @@ def iter_size_notes(description: ImageDescription, source: PixelSource, edits: E
         if unknown == lengths:
             example, where = example if is_stack else "0.65um", ""
         one = "1" if units.keys() >= set(unknown) else "1 without a unit"
-        yield Note(f"the pixel size is unknown{where}, so {one} is used; to set one", f"--pixel-size {example}")
+        yield f"the pixel size is unknown{where}, so {one} is used; to set one", f"--pixel-size {example}"
     elif is_stack and everywhere is not None and "z" not in given:
         known = description.sizes.get("z")
         was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
-        yield Note(
+        yield (
             f"the pixel size is also used for z, the distance between planes{was}; to set z separately",
             f"--pixel-size z=2um,y={everywhere:g}um,x={everywhere:g}um",
         )
     elif "z" in unknown:
-        yield Note(
+        yield (
             "the distance between planes is unknown, so 1 is used for z; to set it",
             "--pixel-size z=2um",
         )
@@ -110,7 +104,7 @@ def _iter_unknown_units(description: ImageDescription, axes: Sequence[str]) -> I
     for unit, named in foreign.items():
         right = ",".join(f"{axis}={'second' if axis == 't' else 'micrometer'}" for axis in named)
         which = f"the unit {shortened(unit, _LONGEST_UNIT)!r} of the pixel size along {', '.join(named)}"
-        yield Note(f"{which} is unknown, so the size has no unit; to set one", f"--unit {right}")
+        yield f"{which} is unknown, so the size has no unit; to set one", f"--unit {right}"
 
 
 def iter_unit_notes(axes: Sequence[Axis], edits: Edits | None) -> Iterator[Note]:
@@ -119,4 +113,4 @@ def iter_unit_notes(axes: Sequence[Axis], edits: Edits | None) -> Iterator[Note]
     missing = [str(axis.name) for axis in axes if axis.name in sizes and axis.type == "space" and not axis.unit]
     if missing:
         right = ",".join(f"{axis}=micrometer" for axis in missing)
-        yield Note(f"the pixel size along {', '.join(missing)} has no unit; to set it", f"--unit {right}")
+        yield f"the pixel size along {', '.join(missing)} has no unit; to set it", f"--unit {right}"

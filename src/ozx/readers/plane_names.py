@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, product
 from math import prod
-from types import MappingProxyType
-from typing import NamedTuple
 
 from ozx.errors import FormatError, UsageError
-from ozx.images.description import ImageDescription, PlateDescription, WellDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import MOST_PLANES, plate_names
 
 #: The endings of the files that are planes.
@@ -48,14 +46,8 @@ MOST_NAMED = 3
 Key = tuple[tuple[int, int, str], ...]
 
 
-class Cell(NamedTuple):
-    """The place of a file."""
-
-    well: Key
-    s: Key
-    t: Key
-    c: Key
-    z: Key
+#: The place of a file: the key of its well, position, time, channel and z.
+Cell = tuple[Key, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +59,12 @@ class PlaneGrid:
     files: Mapping[Cell, str]  # the path of each file in the folder
     texts: Mapping[str, Mapping[Key, str]]  # of each field, the texts in the names, in order
     pattern: str | None  # of the names
-    others: tuple[str, ...] = ()  # files that belong to no place
+    others: tuple[str, ...]  # files that belong to no place
+    described: Mapping[Key, ImageDescription]  # what else is known of each position
 
     def images(self) -> list[tuple[Key, Key]]:
         """Return the well and the position of each image."""
-        return sorted({cell[:2] for cell in self.files})
+        return sorted({(well, position) for well, position, *_ in self.files})
 
     def lengths(self) -> dict[str, int]:
         """Return the number of files along each named axis."""
@@ -80,7 +73,7 @@ class PlaneGrid:
     def iter_planes(self, image: tuple[Key, Key]) -> Iterable[tuple[str, str | None]]:
         """Yield the name and the file of each place of an image, the last axis first; None for a missing file."""
         for place in product(*(self.texts[axis] for axis in _PLANES)):
-            cell = Cell(*image, *place)
+            cell = (*image, *place)
             yield self._name(cell), self.files.get(cell)
 
     def missing(self) -> list[str]:
@@ -106,19 +99,12 @@ class PlaneGrid:
         """Return the plate of the images, if their names have wells."""
         if "" in self.texts["well"].values():
             return None
-        wells: dict[tuple[int, int], list[int]] = defaultdict(list)
+        wells: dict[tuple[int, int], list[tuple[int, None]]] = defaultdict(list)
         for number, (well, _) in enumerate(self.images()):
-            wells[_row_and_column(self.texts["well"][well], self.folder)].append(number)
+            wells[_row_and_column(self.texts["well"][well], self.folder)].append((number, None))
         rows, columns = (max(place[side] for place in wells) + 1 for side in (0, 1))
-        described = tuple(WellDescription(*place, tuple(fields)) for place, fields in sorted(wells.items()))
-        return PlateDescription(None, plate_names(rows, "letter"), plate_names(columns, "number"), described)
-
-
-class Planes(NamedTuple):
-    """Files by their place, and what is known of each position from elsewhere."""
-
-    grid: PlaneGrid
-    described: Mapping[Key, ImageDescription] = MappingProxyType({})
+        names = plate_names(rows, "letter"), plate_names(columns, "number")
+        return PlateDescription(None, *names, dict(sorted(wells.items())))
 
 
 def _row_and_column(well: str, folder: str) -> tuple[int, int]:
@@ -154,8 +140,8 @@ def make_grid(
     files: dict[Cell, str] = {}
     texts: dict[str, dict[Key, str]] = {field: {} for field in FIELDS}
     for file, place in places.items():
-        cell = Cell(
-            *(key_of(place.get(field, "").upper() if field == "well" else place.get(field, "")) for field in FIELDS)
+        cell = tuple(
+            key_of(place.get(field, "").upper() if field == "well" else place.get(field, "")) for field in FIELDS
         )
         if cell in files:
             raise FormatError(
@@ -170,7 +156,7 @@ def make_grid(
         _check_steps(axis, texts[axis], folder, is_filled=is_filled)
     axes = tuple(axis for axis in _PLANES if any(axis in place for place in places.values()))
     ordered = {field: dict(sorted(found.items())) for field, found in texts.items()}
-    grid = PlaneGrid(folder, axes, files, ordered, pattern, tuple(others))
+    grid = PlaneGrid(folder, axes, files, ordered, pattern, tuple(others), {})
     count = prod(len(ordered[axis]) for axis in _PLANES) * len(grid.images())
     if count > max(MOST_PLANES, len(files)):
         raise FormatError(f"expected at most {MOST_PLANES:,} files; the names have {count:,} places", path=folder)

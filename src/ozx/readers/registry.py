@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ozx.archive.other_formats import LONGEST_SIGNATURE
@@ -13,8 +13,8 @@ from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.quoting import quote
 from ozx.readers.folders import open_folder
 from ozx.readers.images import Images, Reader, ReadingOptions
-from ozx.readers.microscopes import MicroscopeReader
-from ozx.readers.tiff.opening import TiffReader
+from ozx.readers.microscopes import is_of_microscope, open_microscope_file
+from ozx.readers.tiff.opening import is_tiff, open_tiff
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -35,13 +35,15 @@ def open_images(path: str, options: ReadingOptions | None = None) -> Images:
         )
     with open(path, "rb") as file:
         head = file.read(LONGEST_SIGNATURE)
-    reader: Reader = next((one for one in _readers() if one.sniff(head, path)), TiffReader())
-    return reader.open(path, options)
+    return next((opened for sniff, opened in _readers() if sniff(head, path)), open_tiff)(path, options)
 
 
 @functools.cache
-def _readers() -> Sequence[Reader]:
-    """Return the readers in the order in which they are asked: those of other packages come first."""
+def _readers() -> Sequence[tuple[Callable[[bytes, str], bool], Callable[[str, ReadingOptions], Images]]]:
+    """Return how each reader recognises a file and opens it, in the order in which they are asked.
+
+    Those of other packages come first.
+    """
     readers: list[Reader] = []
     for found in sorted(_entry_points(), key=lambda each: each.name):
         try:
@@ -52,7 +54,8 @@ def _readers() -> Sequence[Reader]:
                 f"cannot load the reader {found.value}: {error!r}",
                 hint="Repair or remove the package that provides the reader.",
             ) from error
-    return (*readers, TiffReader(), MicroscopeReader())
+    others = [(reader.sniff, reader.open) for reader in readers]
+    return (*others, (is_tiff, open_tiff), (is_of_microscope, open_microscope_file))
 
 
 def _entry_points() -> Iterable[EntryPoint]:

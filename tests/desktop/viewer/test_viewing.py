@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import partial
 
 import pytest
 import zarr
@@ -13,7 +14,7 @@ from packed import pack_tree
 
 import ozx
 from ozx.desktop.viewer import browser, viewing
-from ozx.desktop.viewer.browser import BrowserWindow
+from ozx.desktop.viewer.browser import check_browser
 from ozx.desktop.viewer.pages import Presence
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.errors import FormatError, ResourceError
@@ -31,7 +32,7 @@ def test_it_returns_when_the_page_is_gone(path):
             assert b"<title>" in page.read()
             with urllib.request.urlopen(f"{page.url}api/alive", timeout=30) as alive:
                 assert alive.readline() == b": here\n"
-        return BrowserWindow()
+        return lambda: None
 
     told = []
     show_page(path, browser=browse, announce=told.append)
@@ -41,7 +42,7 @@ def test_it_returns_when_the_page_is_gone(path):
 def test_a_window_that_never_comes_is_an_error(path, monkeypatch):
     monkeypatch.setattr(viewing, "_PATIENCE", 0)
     with pytest.raises(ResourceError, match="did not show the page") as raised:
-        show_page(path, browser=lambda _: BrowserWindow(), announce=print)
+        show_page(path, browser=lambda _: lambda: None, announce=print)
     assert "--no-browser" in raised.value.hint
 
 
@@ -51,7 +52,7 @@ def test_a_browser_that_ends_with_an_error_is_an_error_at_once(path, monkeypatch
     command = [sys.executable, "-c", "raise SystemExit(3)"]
     began = time.monotonic()
     with subprocess.Popen(command) as process, pytest.raises(ResourceError, match="exit code 3") as raised:
-        show_page(path, browser=lambda _: BrowserWindow(process), announce=print)
+        show_page(path, browser=lambda _: partial(check_browser, process), announce=print)
     assert time.monotonic() - began < 30
     assert hint in raised.value.hint
     assert "--no-browser" in raised.value.hint

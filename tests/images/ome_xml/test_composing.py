@@ -7,7 +7,7 @@ from tiffs import ome_image, ome_xml
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.description import ImageDescription
-from ozx.images.ome_xml.composing import make_ome, read_kept_xml, render_xml
+from ozx.images.ome_xml.composing import make_ome, read_kept_xml, render_xml, update_ome
 from ozx.images.ome_xml.parsing import parse_ome_xml
 
 SIZES = {
@@ -34,7 +34,8 @@ def test_what_was_said_of_planes_goes_with_their_number():
     planes = '<TiffData/><Plane TheZ="0" TheC="0" TheT="0" ExposureTime="5"/>'
     size, attributes = (1, 2, 1, 20, 30), 'PhysicalSizeX="0.65" SignificantBits="12"'
     text = ome_xml(ome_image(0, name="Cells", size=size, inside=inside, attributes=attributes, planes=planes))
-    root, notes = read_kept_xml(text.encode()).update([image(shape=(2, 2, 3, 10, 15), dtype="float32")], [0], None)
+    root, known = read_kept_xml(text.encode())
+    notes = update_ome(root, known, [image(shape=(2, 2, 3, 10, 15), dtype="float32")], [0], None)
     rendered = render_xml(root)
     validate(rendered)
     assert notes == [

@@ -18,7 +18,7 @@ BLACK = np.zeros(256, "uint8")
 
 def described(path):
     with open_images(str(path)) as images:
-        return images.images[0].description
+        return images.images[0]
 
 
 def described_text(tmp_path, *lines, slices=3):

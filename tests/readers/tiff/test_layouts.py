@@ -73,7 +73,7 @@ def test_a_file_whose_pixels_do_not_fit_the_other_files(tmp_path, kind):
         open_images(str(path))
     assert "on_error='fill'" in raised.value.hint
     with open_images(str(path), ReadingOptions(on_error="fill")) as images:
-        source = images.images[0].source
+        source = images.images[0].sources[0]
         read = source.read(whole(source))
         (damage,) = source.damage
     assert damage.endswith("; filled with zeros")

@@ -22,7 +22,7 @@ def opened(path, **options):
 
 
 def described(path):
-    return opened(path).images[0].description
+    return opened(path).images[0]
 
 
 @pytest.mark.parametrize("has_other", [False, True])
@@ -37,7 +37,7 @@ def test_a_renamed_file_is_known_by_its_uuid(tmp_path, has_other):
     if has_other:  # whatever has the old name now is another file
         (tmp_path / "old.ome.tif").write_bytes(b"other")
     with opened(tmp_path / "new.ome.tif") as images:
-        source = images.images[0].source
+        source = images.images[0].sources[0]
         assert source.axes == ("z", "y", "x")
         assert (source.read((slice(0, 2), slice(0, 30), slice(0, 40))) == stack).all()
 
@@ -121,7 +121,7 @@ def test_document_types_of_other_formats_are_refused(tmp_path):
 def test_broken_ome_xml_leaves_a_tiff_file(tmp_path):
     xml = ome_xml(ome_image()).replace("</Image>", "")
     found = opened(write_ome(tmp_path / "a.ome.tif", xml, pixels((1, 30, 40))))
-    assert found.images[0].source.shape == (30, 40)
+    assert found.images[0].sources[0].shape == (30, 40)
     assert "the OME-XML cannot be used" in " ".join(found.notes)
 
 
@@ -130,7 +130,7 @@ def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     with pytest.raises(FormatError, match="1 of the 4 planes") as raised:
         opened(path)
     assert "on_error='fill'" in raised.value.hint
-    source = opened(path, on_error="fill").images[0].source
+    source = opened(path, on_error="fill").images[0].sources[0]
     found = source.read((slice(0, 4), slice(0, 30), slice(0, 40)))
     np.testing.assert_array_equal(found[:3], pixels((3, 30, 40)))
     assert not found[3].any()
@@ -167,8 +167,8 @@ def test_names_and_colours_of_qptiff(tmp_path):
             options = {"tile": (32, 32), "metadata": None, "software": "PerkinElmer-QPI"}
             file.write(pixels((64, 96)), description=description, contiguous=False, **options)
     found = opened(path)
-    assert found.images[0].source.axes == ("c", "y", "x")
-    assert [(c.label, c.color) for c in found.images[0].description.channels] == [
+    assert found.images[0].sources[0].axes == ("c", "y", "x")
+    assert [(c.label, c.color) for c in found.images[0].channels] == [
         ("DAPI", "0000FF"),
         ("Opal 520", "00FF00"),
     ]

@@ -36,7 +36,7 @@ def check(path, axes=None, *, image=0, level=0):
     array = in_ome_order(array, letters)
     with open_images(str(path), ReadingOptions(with_levels=True)) as images:
         found = images.images[image]
-        source = (found.source, *found.levels)[level]
+        source = found.sources[level]
         assert isinstance(source, PixelSource)
         assert axes is None or "".join(source.axes) == axes
         assert (source.shape, source.dtype) == (array.shape, array.dtype.newbyteorder("="))
@@ -79,7 +79,7 @@ def test_each_strip_and_tile_is_decoded_once_whatever_blocks_are_asked_for(tmp_p
     read = tiff_segments.SegmentReader.read
     monkeypatch.setattr(tiff_segments.SegmentReader, "read", lambda *given: (decoded.append(given[2]), read(*given))[1])
     with open_images(str(path)) as images, ThreadPoolExecutor(4) as pool:
-        source = images.images[0].source
+        source = images.images[0].sources[0]
         list(pool.map(source.read, blocks(source, 5)))
         with tifffile.TiffFile(path) as file:
             assert sorted(decoded) == list(range(len(file.pages[0].dataoffsets)))

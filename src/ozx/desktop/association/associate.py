@@ -3,63 +3,27 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.open_with import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
-from ozx.desktop.association.steps import Action, DesktopChanges, Own, Step
+from ozx.desktop.association.steps import Action, Desktop, DesktopChanges
 from ozx.errors import UsageError, resource_errors
 from ozx.hierarchy.json.reading import JsonResult
 
-_Command = tuple[str, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class _Desktop:
-    """What differs between operating systems."""
-
-    system: str  # ``linux``, ``macos`` or ``windows``
-    # returns the steps for a viewer's command, the command of ozx, the converter's, and the viewer's name
-    plan: Callable[[_Command, _Command, _Command, str], tuple[Step, ...]]
-    own: Own  # what `plan` makes, whichever the viewer
-    status: Callable[[], Status]  # returns the program that opens ``.ozx`` files now
-    notes: Callable[[_Command, _Command], tuple[str, ...]]  # returns remarks about the commands of viewer and ozx
-
-
-def _this_desktop() -> _Desktop:
+def _this_desktop() -> Desktop:
     """Return what is to do for this user on this operating system."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         local_data = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-        return _Desktop(
-            "windows",
-            lambda viewer, _ozx, converter, _name: windows.plan(local_data, viewer, converter),
-            windows.own(local_data),
-            lambda: windows.read_status(user_registry(), local_data),
-            lambda _viewer, _ozx: (),
-        )
+        return windows.desktop(local_data, user_registry())
     if sys.platform == "darwin":
-        return _Desktop(
-            "macos",
-            lambda viewer, _ozx, converter, _name: macos.plan(home, viewer, converter),
-            macos.own(home),
-            lambda: macos.read_status(home),
-            lambda _viewer, _ozx: (),
-        )
-    places = linux.find_places(os.environ, home)
-    has_sandbox = shutil.which("bwrap") is not None
-    return _Desktop(
-        "linux",
-        lambda viewer, ozx, converter, name: linux.plan(places, viewer, ozx, converter, name=name),
-        linux.own(places),
-        lambda: linux.read_status(places),
-        lambda viewer, ozx: tuple(linux.notes(viewer, ozx, places, has_sandbox=has_sandbox)),
-    )
+        return macos.desktop(home)
+    return linux.desktop(linux.find_places(os.environ, home))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +90,13 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     ozx = find_ozx()
     steps = desktop.plan(chosen, ozx, find_converter(), name)
     changes = DesktopChanges(user_registry(), is_dry=dry_run)
-    changes.remove_old(desktop.own)
+    changes.remove_old(desktop)
     planned = DesktopChanges(changes.registry, is_dry=True)
     planned.apply(steps)
     # Programs run each time, so they do not count, unless something is wrong.
     if any(action.what != "run" for action in planned.actions) or desktop.status().notes:
         changes.apply(steps)
-    notes = desktop.notes(chosen, ozx)
+    notes = tuple(desktop.notes(chosen, ozx))
     if not dry_run:
         notes = (*notes, *desktop.status().notes)
     return Association(desktop.system, chosen, bool(changes.actions) and not dry_run, tuple(changes.actions), notes)
@@ -167,8 +131,8 @@ def dissociate(*, dry_run: bool = False) -> Association:
     _check_home()
     desktop = _this_desktop()
     changes = DesktopChanges(user_registry(), is_dry=dry_run)
-    changes.remove_old(desktop.own)
-    changes.remove(desktop.own)
+    changes.remove_old(desktop)
+    changes.remove(desktop)
     return Association(desktop.system, (), bool(changes.actions) and not dry_run, tuple(changes.actions), ())
 
 

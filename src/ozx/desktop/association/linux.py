@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ozx.desktop import icons
 from ozx.desktop.association.open_with import needs_no_quotes, quoted
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Own, RunProgram, Step, WriteFile
+from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Desktop, RunProgram, Step, WriteFile
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _CONVERT_ENTRY = f"{NAME}-convert.desktop"
@@ -98,10 +98,18 @@ def plan(
     )
 
 
-def own(places: Places) -> Own:
-    """Return what is ours in the home directory. A default program that is not installed counts for no desktop."""
+def desktop(places: Places) -> Desktop:
+    """Return the steps, and what is ours in the home directory.
+
+    A default program that is not installed counts for no desktop.
+    """
     menus = _plan_menus(places, ("ozx-convert",))
-    return Own(
+    has_sandbox = shutil.which("bwrap") is not None
+    return Desktop(
+        "linux",
+        lambda viewer, ozx, converter, name: plan(places, viewer, ozx, converter, name=name),
+        lambda: read_status(places),
+        lambda viewer, ozx: notes(viewer, ozx, places, has_sandbox=has_sandbox),
         files=(
             _package(places),
             *_icons(places),

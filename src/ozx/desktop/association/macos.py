@@ -19,8 +19,7 @@ from ozx.desktop.association.steps import (
     EXTENSION,
     MEDIA_TYPE,
     NAME,
-    MergePlist,
-    Own,
+    Desktop,
     RunProgram,
     Step,
     WriteFile,
@@ -57,9 +56,12 @@ def plan(home: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tupl
     )
 
 
-def own(home: str) -> Own:
-    """Return what is ours in this home directory: the two applets."""
-    return Own(
+def desktop(home: str) -> Desktop:
+    """Return the steps, and what is ours in this home directory: the two applets."""
+    return Desktop(
+        "macos",
+        lambda viewer, _ozx, converter, _name: plan(home, viewer, converter),
+        lambda: read_status(home),
         folders={
             applet: RunProgram((_LSREGISTER, "-u", applet)) for applet in (applet_path(home), converter_path(home))
         },
@@ -75,7 +77,7 @@ def _plan_applet(applet: str, source: str, entries: dict[str, Any]) -> tuple[Ste
     return (
         RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, makes=applet),
         WriteFile(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns()),
-        MergePlist(posixpath.join(applet, "Contents/Info.plist"), entries),
+        WriteFile(posixpath.join(applet, "Contents/Info.plist"), entries),
         # The changed contents have made osacompile's signature invalid.
         RunProgram(("codesign", "--force", "--sign", "-", "--requirements", requirement, applet), _DEVELOPER_TOOLS),
         RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS),

@@ -7,6 +7,7 @@ import os
 import plistlib
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from xml.parsers.expat import ExpatError
@@ -14,6 +15,7 @@ from xml.parsers.expat import ExpatError
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_regular
 from ozx.desktop.association.registry import Registry
+from ozx.desktop.association.status import Status
 from ozx.errors import FormatError, ResourceError
 
 #: RFC-9 names no media type and none is registered: hence the vendor tree, with the suffix of RFC 6839.
@@ -23,22 +25,17 @@ COMMENT = "OME-Zarr image"
 #: The name of our files among those of other programs.
 NAME = "ozx-toolkit"
 
+#: A program and its arguments.
+Command = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A step that writes a file that only ozx uses."""
+    """A step that writes a file that only ozx uses, or changes entries of a property list made in an earlier step."""
 
     path: str
-    content: bytes
+    content: bytes | dict[str, Any]  # the bytes, or entries of the list; the value None removes one
     is_executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MergePlist:
-    """A step that changes entries of a property list made in an earlier step; the value None removes an entry."""
-
-    path: str
-    entries: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +56,26 @@ class SetValue:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotifyShell:
-    """A step that requests the Windows shell to reload its file associations."""
-
-
-Step = WriteFile | MergePlist | RunProgram | SetValue | NotifyShell
+Step = WriteFile | RunProgram | SetValue
+#: Requests the Windows shell to reload its file associations.
+NOTIFY_SHELL = RunProgram(("SHChangeNotify",))
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
-    """Everything that is ours on a desktop, whichever viewer is set."""
+class Desktop:
+    """What differs between operating systems: what is made, and everything that is ours, whichever viewer is set."""
 
+    system: str  # ``linux``, ``macos`` or ``windows``
+    # returns the steps for a viewer's command, the command of ozx, the converter's, and the viewer's name
+    plan: Callable[[Command, Command, Command, str], tuple[Step, ...]]
+    status: Callable[[], Status]  # returns the program that opens ``.ozx`` files now
+    # returns remarks about the commands of viewer and ozx
+    notes: Callable[[Command, Command], Sequence[str]] = lambda _viewer, _ozx: ()
     files: tuple[str, ...] = ()
     folders: dict[str, RunProgram] = field(default_factory=dict)  # each with the program that runs before it goes
     keys: tuple[str, ...] = ()  # registry keys, with all below them
     values: tuple[SetValue, ...] = ()  # in keys that other programs use, too
-    afterwards: tuple[RunProgram | NotifyShell, ...] = ()
+    afterwards: tuple[RunProgram, ...] = ()
     old: tuple[str, ...] = ()  # files of earlier versions of ozx
 
 
@@ -104,40 +104,35 @@ class DesktopChanges:
     def apply(self, steps: tuple[Step, ...]) -> None:
         """Carry out the steps in order; without a required program, none of them."""
         for step in steps:
-            if isinstance(step, RunProgram) and not self.is_dry and shutil.which(step.arguments[0]) is None:
+            if isinstance(step, RunProgram) and not self.is_dry and not _is_installed(step):
                 raise ResourceError(f"the program {step.arguments[0]} is not installed", hint=step.hint)
         for step in steps:
             match step:
                 case WriteFile():
                     self._write(step)
-                case MergePlist():
-                    self._merge(step)
                 case RunProgram():
                     self._run(step)
                 case SetValue():
                     self._set(step)
-                case NotifyShell():
-                    self._notify_shell()
 
-    def remove(self, own: Own) -> None:
+    def remove(self, own: Desktop) -> None:
         """Remove what is ours, and folders and registry keys that become empty."""
         for path in own.files:
             self._delete(path)
         for folder, program in own.folders.items():
             if os.path.lexists(folder):
-                self._run_if_installed(program)
+                if _is_installed(program):
+                    self._run(program)
                 self._delete(folder)
         self._remove_values(own)
         for step in own.afterwards if self.actions else ():
-            if isinstance(step, RunProgram):
-                self._run_if_installed(step)
-            else:
-                self._notify_shell()
+            if _is_installed(step):
+                self._run(step)
         # Not earlier: update-mime-database wants the folder of the packages, though it be empty.
         for path in (*own.files, *own.folders) if not self.is_dry else ():
             _remove_empty_folders(os.path.dirname(path))
 
-    def remove_old(self, own: Own) -> None:
+    def remove_old(self, own: Desktop) -> None:
         """Remove files of earlier versions of ozx, without a line in the list."""
         for path in own.old if not self.is_dry else ():
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -150,22 +145,16 @@ class DesktopChanges:
 
     def _write(self, step: WriteFile) -> None:
         now = read_or_none(step.path)
+        if isinstance(step.content, dict):
+            if self._add("change", step.path):
+                _put(step.path, _merged(step.path, now or b"", step.content))
+            return
         if now == step.content or not self._add("write" if now is None else "change", step.path):
             return
         target = os.path.realpath(step.path)
         # XDG Base Directory Specification: missing folders are created for the user alone.
         os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
         _put(target, step.content, mode=0o755 if step.is_executable else None)
-
-    def _merge(self, step: MergePlist) -> None:
-        if not self._add("change", step.path):
-            return
-        try:
-            entries = plistlib.loads(read_or_none(step.path) or b"")
-        except (plistlib.InvalidFileException, ExpatError, ValueError) as error:
-            raise FormatError(f"expected a property list; {error}", path=step.path) from None
-        entries = {name: value for name, value in {**entries, **step.entries}.items() if value is not None}
-        _put(step.path, plistlib.dumps(entries))
 
     def _delete(self, path: str) -> None:
         if not os.path.lexists(path) or not self._add("delete", path):
@@ -175,14 +164,13 @@ class DesktopChanges:
         else:
             os.unlink(path)
 
-    def _run_if_installed(self, step: RunProgram) -> None:
-        if shutil.which(step.arguments[0]) is not None:
-            self._run(step)
-
     def _run(self, step: RunProgram) -> None:
         if step.makes is not None:
             self._delete(step.makes)
         if not self._add("run", " ".join(step.arguments)):
+            return
+        if step == NOTIFY_SHELL:
+            self._registry().notify_shell()
             return
         done = subprocess.run(  # noqa: S603 (ours)
             step.arguments,
@@ -201,7 +189,7 @@ class DesktopChanges:
         if not is_set and self._add("set", f"{step.key}\\{step.name}"):
             self._registry().set(step.key, step.name, step.value)
 
-    def _remove_values(self, own: Own) -> None:
+    def _remove_values(self, own: Desktop) -> None:
         for value in own.values:
             if self._registry().get(value.key, value.name) == value.value:
                 self._unset(value)
@@ -223,14 +211,14 @@ class DesktopChanges:
         while key.count("\\") > 1 and self._registry().delete_if_empty(key):  # Software\Classes stays
             key = key.rpartition("\\")[0]
 
-    def _notify_shell(self) -> None:
-        if self._add("run", "SHChangeNotify"):
-            self._registry().notify_shell()
-
     def _registry(self) -> Registry:
         if self.registry is None:
             raise ResourceError("this system has no registry")
         return self.registry
+
+
+def _is_installed(step: RunProgram) -> bool:
+    return step == NOTIFY_SHELL or shutil.which(step.arguments[0]) is not None
 
 
 def read_or_none(path: str) -> bytes | None:
@@ -241,6 +229,14 @@ def read_or_none(path: str) -> bytes | None:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _merged(path: str, now: bytes, changes: dict[str, Any]) -> bytes:
+    try:
+        entries = {**plistlib.loads(now), **changes}
+    except (plistlib.InvalidFileException, ExpatError, ValueError) as error:
+        raise FormatError(f"expected a property list; {error}", path=path) from None
+    return plistlib.dumps({name: value for name, value in entries.items() if value is not None})
 
 
 def _put(path: str, content: bytes, mode: int | None = None) -> None:

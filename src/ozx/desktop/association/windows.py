@@ -17,8 +17,8 @@ from ozx.desktop.association.steps import (
     EXTENSION,
     MEDIA_TYPE,
     NAME,
-    NotifyShell,
-    Own,
+    NOTIFY_SHELL,
+    Desktop,
     SetValue,
     Step,
     WriteFile,
@@ -61,17 +61,20 @@ def plan(local_data: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -
                 SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}\command", "", f'{_command_line(converter)} "%1"'),
             )
         ),
-        NotifyShell(),
+        NOTIFY_SHELL,
     )
 
 
-def own(local_data: str) -> Own:
-    """Return what is ours in the registry and below ``%LOCALAPPDATA%``."""
-    return Own(
+def desktop(local_data: str, registry: Registry | None) -> Desktop:
+    """Return the steps, and what is ours in the registry and below ``%LOCALAPPDATA%``."""
+    return Desktop(
+        "windows",
+        lambda viewer, _ozx, converter, _name: plan(local_data, viewer, converter),
+        lambda: read_status(registry, local_data),
         files=(_icon(local_data),),
         keys=(rf"{_CLASSES}\{PROG_ID}", *(rf"{_CLASSES}\{kind}\shell\{_VERB}" for kind in _CONVERTED)),
         values=_SHARED,
-        afterwards=(NotifyShell(),),
+        afterwards=(NOTIFY_SHELL,),
         old=(ntpath.join(local_data, NAME, "association.json"),),
     )
 

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import webbrowser
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
 from ozx.errors import ResourceError
 
@@ -28,32 +29,24 @@ _WINDOWS = (
 _WINDOWS_ROOTS = ("LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)")
 
 
-@dataclass(frozen=True)
-class BrowserWindow:
-    """A window that was requested from a browser."""
+#: Raises an error once a window can no longer come.
+Check = Callable[[], None]
 
-    # The browser, if it was started; the system's default browser is started by the standard library.
-    process: subprocess.Popen[bytes] | None = None
 
-    def check(self) -> None:
-        """Check that the started browser runs, or has passed the window to another browser process.
+def check_browser(process: subprocess.Popen[bytes]) -> None:
+    """Check that a started browser runs, or has passed the window to another browser process.
 
-        A browser that is already running takes over the window; the started process then ends without an error.
-        """
-        code = None if self.process is None else self.process.poll()
-        if code:
-            by_hand = "Use ozx view --no-browser and open the printed address by hand"
-            raise ResourceError(
-                f"{self._name} ended with exit code {code} and showed no page",
-                hint=f"Chromium and its relatives do not run as root. Run ozx view as another user. Or u{by_hand[1:]}."
-                if _is_root()
-                else f"{by_hand}, or set BROWSER to another browser.",
-            )
-
-    @property
-    def _name(self) -> str:
-        command = [] if self.process is None else self.process.args
-        return os.path.basename(str(command[0])) if isinstance(command, list) else "the browser"
+    A browser that is already running takes over the window; the started process then ends without an error.
+    """
+    if code := process.poll():
+        name = os.path.basename(str(process.args[0])) if isinstance(process.args, list) else "the browser"
+        by_hand = "Use ozx view --no-browser and open the printed address by hand"
+        raise ResourceError(
+            f"{name} ended with exit code {code} and showed no page",
+            hint=f"Chromium and its relatives do not run as root. Run ozx view as another user. Or u{by_hand[1:]}."
+            if _is_root()
+            else f"{by_hand}, or set BROWSER to another browser.",
+        )
 
 
 def app_command(url: str) -> list[str] | None:
@@ -82,8 +75,8 @@ def has_screen() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def open_window(url: str) -> BrowserWindow | None:
-    """Open `url` in a browser; return None if there is no browser or no screen."""
+def open_window(url: str) -> Check | None:
+    """Open `url` in a browser, and return the check of its window; None if there is no browser or no screen."""
     if not has_screen():
         return None
     command = app_command(url)
@@ -100,8 +93,8 @@ def open_window(url: str) -> BrowserWindow | None:
         except OSError:
             pass  # use the default browser
         else:
-            return BrowserWindow(process)
-    return BrowserWindow() if webbrowser.open(url) else None
+            return partial(check_browser, process)
+    return (lambda: None) if webbrowser.open(url) else None
 
 
 def _is_root() -> bool:

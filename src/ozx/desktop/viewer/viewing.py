@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from ozx.desktop.viewer.browser import BrowserWindow, open_window
+from ozx.desktop.viewer.browser import Check, open_window
 from ozx.desktop.viewer.keeping import Keeper, file_identity
 from ozx.desktop.viewer.loopback import LoopbackServer, serving
 from ozx.desktop.viewer.page_server import PageServer
@@ -60,7 +60,7 @@ def show_page(
     path: str | os.PathLike[str],
     *,
     port: int = 0,
-    browser: Callable[[str], BrowserWindow | None] | None = open_window,
+    browser: Callable[[str], Check | None] | None = open_window,
     announce: Callable[[str], None],
     live: bool = False,
     waiting: Callable[[], None] = lambda: None,
@@ -68,9 +68,9 @@ def show_page(
 ) -> None:
     """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
-    `browser` opens a window at a URL; it returns the window, or None if no window opened. Without a window, or if
-    `browser` is None, the page is served until an interrupt, and `announce` gets the URL of the page. The page begins
-    with `view`, the part of a link after ``#``.
+    `browser` opens a window at a URL; it returns the check of the window, or None if no window opened. Without a
+    window, or if `browser` is None, the page is served until an interrupt, and `announce` gets the URL of the page. The
+    page begins with `view`, the part of a link after ``#``.
     """
     with page_serving(path, port=port, live=live, waiting=waiting) as (server, page):
         part = view and f"#{view.removeprefix('#')}"
@@ -78,7 +78,7 @@ def show_page(
         if window is None:
             announce(server.origin + page.gate.page_path + part)
             page.presence.wait_for_ever()
-        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window.check):
+        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window):
             raise ResourceError(
                 f"the browser did not show the page within {_PATIENCE:.0f} seconds",
                 path=Place(os.fspath(path)).name,

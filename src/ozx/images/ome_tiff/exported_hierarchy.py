@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import zarr
 from zarr.core.buffer import default_buffer_prototype
@@ -19,27 +19,17 @@ from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.nodes import join_path, ome_at
 from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
-from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.description import PlateDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.image import GroupNodes
-from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
+from ozx.images.ome_xml.composing import make_ome, read_kept_xml, render_xml, update_ome
 from ozx.images.ome_xml.parsing import OmeXml
 
-
-@dataclass(frozen=True)
-class ExportedHierarchy:
-    """The images of an OME-TIFF file in page order, its OME-XML, and notes about changes.
-
-    `kept` is true if the OME-XML is an update of the images' original OME-XML.
-    """
-
-    images: tuple[ExportedImage, ...]
-    ome_xml: str
-    kept: bool
-    notes: tuple[str, ...] = ()
+#: Images in page order, their OME-XML, whether it is an update of their original one, and notes about changes.
+Exported = tuple[list[ExportedImage], str, bool, list[str]]
 
 
-def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange, *, join_rgb: bool = True) -> ExportedHierarchy:
+def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange, *, join_rgb: bool = True) -> Exported:
     """Return the images below a group in the form that OME-TIFF requires; no pixels are read."""
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
@@ -51,18 +41,17 @@ def take_hierarchy(group: zarr.Group, node: str, choice: IndexRange, *, join_rgb
         raise UnsupportedError(f"expected images; found {found}", hint="Show the contents with ozx info.")
     plate = _take_plate(nodes, [image.path for image in images], len(start.path) and len(start.path) + 1)
     kept = _read_kept(start, notes)
-    numbers = None if kept is None else _match(start, kept.document, images)
+    numbers = None if kept is None else _match(start, kept[1], images)
     if kept is not None and numbers is not None:
         order = sorted(range(len(images)), key=numbers.__getitem__)
         images = [images[place] for place in order]
         places = {old: new for new, old in enumerate(order)}
         plate = None if plate is None else plate.renumbered(places)
-        root, more = kept.update(images, sorted(numbers), plate)
-        return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
+        notes += update_ome(*kept, images, sorted(numbers), plate)
+        return images, render_xml(kept[0]), True, notes
     if kept is not None:
         notes.append(f"{ORIGINAL_METADATA} is left out: its images cannot be matched with the exported images")
-    root = make_ome(images, plate)
-    return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
+    return images, render_xml(make_ome(images, plate)), False, notes
 
 
 def check_lossy(images: Sequence[ExportedImage], compression: str) -> None:
@@ -142,21 +131,20 @@ def _take_plate(nodes: GroupNodes, images: Sequence[str], skip: int) -> PlateDes
     numbers = {path[skip:]: number for number, path in enumerate(images)}
     acquisitions = _acquisitions(ome)
     by_id = {number: place for place, (number, _) in enumerate(acquisitions)}
-    wells = []
+    wells: dict[tuple[int, int], list[tuple[int, int | None]]] = {}
     for listed, place in placed_wells(plate):
         path = join_path("", listed)
         if place is None:
             continue
-        fields = [
+        fields: list[tuple[int, int | None]] = [
             (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
             for item in _items(ome_at(nodes, path), "well", "images")
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
         if fields:
-            found, recorded = zip(*fields, strict=True)
-            wells.append(WellDescription(*place, found, recorded))
+            wells.setdefault(place, []).extend(fields)
     times = tuple(time for _, time in acquisitions)
-    return PlateDescription(plate.name, plate.rows, plate.columns, tuple(wells), times)
+    return PlateDescription(plate.name, plate.rows, plate.columns, wells, times)
 
 
 def _items(ome: OmeMetadata, kind: str, key: str) -> list[dict[str, Any]]:
@@ -182,7 +170,7 @@ def _identifier(value: Any) -> int | str | None:
     return value if isinstance(value, int | str) else None
 
 
-def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
+def _read_kept(start: zarr.Group, notes: list[str]) -> tuple[Element, OmeXml] | None:
     found = sync(start.store.get(ORIGINAL_METADATA, default_buffer_prototype()))
     if found is None:
         return None
@@ -227,9 +215,8 @@ def _wells_of(nodes: GroupNodes, listed: Sequence[str], document: OmeXml) -> dic
     plate = _take_plate(nodes, listed, 0)
     if plate is None or document.plate is None:
         return None
-    there = {(well.row, well.column): well.fields for well in document.plate.wells}
     return {
         field: number
-        for well in plate.wells
-        for field, number in zip(well.fields, there.get((well.row, well.column), ()), strict=False)
+        for place, fields in plate.wells.items()
+        for (field, _), (number, _) in zip(fields, document.plate.wells.get(place, ()), strict=False)
     }

@@ -7,7 +7,7 @@ they are read from the source. At the end, the tables of their places are filled
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, BinaryIO
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ozx.extras import needed
 from ozx.hierarchy.ome.units import in_micrometers
-from ozx.images.exported_image import ExportedImage, ExportedLevel, Region
-from ozx.images.ome_tiff.tile_encoding import Mosaic, TileEncoding, TileId, TilePiece, cut_block, plan_blocks
+from ozx.images.exported_image import ExportedImage, Region
+from ozx.images.ome_tiff.tile_encoding import Mosaic, TileId, TilePiece, cut_block, plan_blocks
 from ozx.progress import Progress
 from ozx.threads import in_order, working
 
@@ -39,7 +39,7 @@ def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
     No tile exceeds its image, except to make its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """
     sides = []
-    for length, chunk in zip(image.shape[3:], image.levels[0].read_alignment[3:], strict=True):
+    for length, chunk in zip(image.shape[3:], image.read_alignment(image.levels[0])[3:], strict=True):
         is_odd = chunk % _TILE and _TILE % chunk
         side = asked or (chunk if is_odd and chunk % 16 == 0 and 128 <= chunk <= 1024 else _TILE)
         sides.append(min(side, -(-length // 16) * 16))
@@ -52,22 +52,22 @@ class OmeTiff:
     def __init__(self, file: BinaryIO, *, is_big: bool) -> None:
         self._file = file
         self._writer = TiffWriter(file, bigtiff=is_big, byteorder="<", ome=False)
-        self._images: list[tuple[ExportedImage, list[Mosaic], bool]] = []
+        self._images: list[tuple[ExportedImage, Sequence[Mosaic]]] = []
         self._end = 0
 
-    def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[Mosaic]:
-        """Write the directories of an image; return the tiles of its levels, whose places `append` fills in.
+    def add(self, mosaics: Sequence[Mosaic], description: str | None) -> None:
+        """Write the directories of the levels of an image; `append` fills in the places of their tiles.
 
         `description` is the OME-XML for the first image, and None for all other images.
         """
-        mosaics = [Mosaic(level, encoding) for level in image.levels]
+        first, image = mosaics[0], mosaics[0].image
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
-            "tile": encoding.tile,
+            "tile": first.tile,
             # zlib also for uncompressed tiles: else tifffile would write the pixels. `_places` corrects the tag later.
-            "compression": "zlib" if encoding.compression == "none" else encoding.compression,
-            "predictor": 2 if encoding.has_predictor(image.dtype) else None,
-            "photometric": "minisblack" if not image.is_rgb else "ycbcr" if encoding.is_lossy else "rgb",
+            "compression": "zlib" if first.compression == "none" else first.compression,
+            "predictor": 2 if first.has_predictor else None,
+            "photometric": "minisblack" if not image.is_rgb else "ycbcr" if first.is_lossy else "rgb",
             "planarconfig": "contig" if image.is_rgb else None,
             "metadata": None,
             "software": False,
@@ -75,7 +75,7 @@ class OmeTiff:
         }
         for number, mosaic in enumerate(mosaics):
             empty = (b"" for _ in range(image.page_count * mosaic.places[0].shape[1]))
-            shape = (image.page_count, *mosaic.level.shape[3:], *([encoding.samples] if image.is_rgb else []))
+            shape = (image.page_count, *mosaic.shape[3:], *([first.samples] if image.is_rgb else []))
             if number:
                 self._writer.write(empty, shape=shape, subfiletype=_REDUCED, **options)
             else:
@@ -87,8 +87,7 @@ class OmeTiff:
                     **_resolution(image),
                     **options,
                 )
-        self._images.append((image, mosaics, encoding.compression == "none"))
-        return mosaics
+        self._images.append((image, mosaics))
 
     def finish_directories(self) -> None:
         """Mark the directories as complete; after this call only tiles can be written."""
@@ -118,33 +117,31 @@ class OmeTiff:
     def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield, for each tag to complete, the file offset of the tag's values, and the values to write."""
         pages = iter(tiff.pages)
-        for image, mosaics, is_raw in self._images:
+        for image, mosaics in self._images:
             for plane in np.ndindex(image.planes[:3]):
                 page = next(pages)
                 found = [page, *(page.pages or ())]
                 for mosaic, one in zip(mosaics, found, strict=True):
-                    row = _plane_of(mosaic.level, plane, image.shape[2])
+                    row = _plane_of(mosaic, plane, image.shape[2])
                     for code, numbers in zip((_OFFSETS, _COUNTS), mosaic.places, strict=True):
                         yield _table_place(one, code, numbers[row])
-                    if is_raw:
+                    if mosaic.compression == "none":
                         yield _table_place(one, _COMPRESSION, np.ones(1, np.uint64))
 
 
-def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether a file must be a BigTIFF, because the images and `beside` other bytes may exceed 4 GiB."""
+def needs_big(mosaics: Iterable[Mosaic], beside: int) -> bool:
+    """Return whether a file must be a BigTIFF, because the tiles and `beside` other bytes may exceed 4 GiB."""
     size = beside
-    for image, encoding in zip(images, encodings, strict=True):
-        for level in image.levels:
-            mosaic = Mosaic(level, encoding)
-            size += mosaic.plane_count * mosaic.tiles_per_plane * encoding.size(image.dtype)
-            size += image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
+    for mosaic in mosaics:
+        size += mosaic.plane_count * mosaic.tiles_per_plane * mosaic.largest_tile
+        size += mosaic.image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
     return size > LARGEST_CLASSIC
 
 
-def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
+def _plane_of(mosaic: Mosaic, plane: tuple[int, ...], depth: int) -> int:
     """Return the number of a level's plane for the full-resolution `plane`; `depth` is the full length of z."""
     t, c, z = plane
-    _, channels, planes = level.planes[:3]
+    _, channels, planes = mosaic.shape[:3]
     return (t * channels + c) * planes + z * planes // depth
 
 
@@ -179,9 +176,9 @@ def write_tiles(tiff: OmeTiff, mosaics: Sequence[Mosaic], *, jobs: int, progress
         for number, (mosaic, (tiles, pieces, size)) in enumerate(made):
             if tiles:
                 tiff.append(mosaic, tiles)
-            whole = [(piece.tile, pixels) for piece in pieces if (pixels := mosaic.add(piece)) is not None]
+            whole = [(piece[0], pixels) for piece in pieces if (pixels := mosaic.add(piece)) is not None]
             if whole:
-                late.append((number + _LATER, mosaic, workers.executor.submit(_encode, mosaic.encoding, whole)))
+                late.append((number + _LATER, mosaic, workers.executor.submit(_encode, mosaic, whole)))
             while late and late[0][0] <= number:
                 _, of_tiles, encoded = late.popleft()
                 tiff.append(of_tiles, encoded.result())
@@ -194,23 +191,24 @@ def _submitted(
     executor: Executor, mosaics: Sequence[Mosaic]
 ) -> Iterator[tuple[Mosaic, Future[tuple[Encoded, list[TilePiece], int]]]]:
     for mosaic in mosaics:
-        wanted = BLOCK_BYTES // mosaic.level.dtype.itemsize // mosaic.encoding.samples
-        for region in plan_blocks(mosaic.shape, mosaic.level.read_alignment, wanted):
+        wanted = BLOCK_BYTES // mosaic.image.dtype.itemsize // mosaic.samples
+        for region in plan_blocks(mosaic.shape, mosaic.image.read_alignment(mosaic.level), wanted):
             yield mosaic, executor.submit(_make, mosaic, region)
 
 
 def _make(mosaic: Mosaic, region: Region) -> tuple[Encoded, list[TilePiece], int]:
     """Return the encoded complete tiles of a block, the pieces of other tiles, and the size of the block in bytes."""
-    block = mosaic.level.read(region)
+    block = mosaic.image.read(mosaic.level, region)
     tiles: Encoded = []
     pieces: list[TilePiece] = []
     for piece in cut_block(mosaic, region, block):
-        if mosaic.is_whole(piece):
-            tiles.append((piece.tile, mosaic.encoding.encode(piece.pixels)))
+        tile, pixels, _, _ = piece
+        if mosaic.is_whole(tile, pixels):
+            tiles.append((tile, mosaic.encode(pixels)))
         else:
             pieces.append(piece)
     return tiles, pieces, block.nbytes
 
 
-def _encode(encoding: TileEncoding, tiles: list[tuple[TileId, NDArray[np.generic]]]) -> Encoded:
-    return [(tile, encoding.encode(pixels)) for tile, pixels in tiles]
+def _encode(mosaic: Mosaic, tiles: list[tuple[TileId, NDArray[np.generic]]]) -> Encoded:
+    return [(tile, mosaic.encode(pixels)) for tile, pixels in tiles]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError, UsageError
 
 if TYPE_CHECKING:
-    from ozx.images.exported_image import ExportedLevel, Lengths, Region  # loads zarr, half a second
+    from ozx.images.exported_image import ExportedImage, Lengths, Region  # loads zarr, half a second
+    from ozx.store.level import Level
 
 # Division of stored blocks of pixels into the tiles of a TIFF file.
 #
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 TileId = tuple[int, int]
 # Place and length of each tile take 16 bytes of memory until the end.
 _MOST_TILES = 1 << 26
+
+#: Supported compressions, with tifffile's names.
+COMPRESSIONS = ("zlib", "zstd", "lzw", "jpeg", "none")
+
+# libdeflate's level 1 with predictor compresses images better than level 6 without, and ten times as fast.
+_DEFLATE_LEVEL = 1
+_ZSTD_LEVEL = 3
+# As slide scanners use it; the colours at half resolution, as TIFF readers expect them (TIFF 6.0, "YCbCrSubSampling").
+_JPEG_QUALITY = 90
 
 
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
@@ -43,33 +53,24 @@ def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterato
     yield from itertools.product(*parts)
 
 
-@dataclass(frozen=True, slots=True)
-class TilePiece:
-    """A part of a tile, or the whole tile, with the position of its first pixel in the tile."""
-
-    tile: TileId
-    pixels: NDArray[Any]
-    y: int
-    x: int
+#: A tile, some of its pixels, and the position of their first in the tile.
+TilePiece = tuple[TileId, NDArray[Any], int, int]
 
 
 @dataclass
 class Mosaic:
-    """The tiles of one level, each assembled from pieces, and their places in the file."""
+    """The tiles of one level, each assembled from pieces; their encoding, and their places in the file."""
 
-    level: ExportedLevel
-    encoding: TileEncoding
+    image: ExportedImage
+    level: Level
+    compression: str  # one of `COMPRESSIONS`
+    tile: tuple[int, int]  # height and width of a tile, multiples of 16 (TIFF 6.0, "TileWidth")
     _waiting: dict[TileId, tuple[NDArray[Any], int]] = field(default_factory=dict)
 
     @cached_property
     def shape(self) -> Lengths:
         """Lengths of t, c, z, y, x."""
-        return self.level.planes
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Height and width of a tile."""
-        return self.encoding.tile
+        return self.image.planes_of(self.level)
 
     @cached_property
     def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -105,74 +106,44 @@ class Mosaic:
             min(self.tile[1], self.shape[4] - column * self.tile[1]),
         )
 
-    def is_whole(self, piece: TilePiece) -> bool:
-        """Return whether a piece contains all pixels of its tile that are inside the image."""
-        return piece.pixels.shape[:2] == self.covered(piece.tile[1])
+    def is_whole(self, tile: TileId, pixels: NDArray[Any]) -> bool:
+        """Return whether these are all pixels of a tile that are inside the image."""
+        return pixels.shape[:2] == self.covered(tile[1])
 
     def add(self, piece: TilePiece) -> NDArray[Any] | None:
         """Add a piece of a tile; return the tile if it is now complete, else None."""
-        height, width = self.covered(piece.tile[1])
-        pixels, missing = self._waiting.pop(piece.tile, (None, height * width))
-        if pixels is None:
-            pixels = np.empty((height, width, *piece.pixels.shape[2:]), piece.pixels.dtype)
-        rows, columns = piece.pixels.shape[:2]
-        pixels[piece.y : piece.y + rows, piece.x : piece.x + columns] = piece.pixels
+        tile, pixels, y, x = piece
+        height, width = self.covered(tile[1])
+        whole, missing = self._waiting.pop(tile, (None, height * width))
+        if whole is None:
+            whole = np.empty((height, width, *pixels.shape[2:]), pixels.dtype)
+        rows, columns = pixels.shape[:2]
+        whole[y : y + rows, x : x + columns] = pixels
         missing -= rows * columns
         if missing == 0:
-            return pixels
-        self._waiting[piece.tile] = pixels, missing
+            return whole
+        self._waiting[tile] = whole, missing
         return None
 
-
-def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[TilePiece]:
-    """Yield the tiles and parts of tiles in a block of pixels, as views of the block."""
-    _, channels, depth = mosaic.shape[:3]
-    rows, columns = (list(_cuts(part, side)) for part, side in zip(region[3:], mosaic.tile, strict=True))
-    for t, c, z in np.ndindex(block.shape[:3]):
-        plane = ((region[0].start + t) * channels + region[1].start + c) * depth + region[2].start + z
-        pixels = block[t, c, z]
-        for row, y, top in rows:
-            for column, x, left in columns:
-                yield TilePiece((plane, row * mosaic.across + column), pixels[y, x], top, left)
-
-
-def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
-    """Yield, for each tile that overlaps a range: its number, the overlap, and the start of the overlap in the tile."""
-    for number in range(part.start // side, -(-part.stop // side)):
-        start, stop = max(part.start, number * side), min(part.stop, (number + 1) * side)
-        yield number, slice(start - part.start, stop - part.start), start - number * side
-
-
-#: Supported compressions, with tifffile's names.
-COMPRESSIONS = ("zlib", "zstd", "lzw", "jpeg", "none")
-
-# libdeflate's level 1 with predictor compresses images better than level 6 without, and ten times as fast.
-_DEFLATE_LEVEL = 1
-_ZSTD_LEVEL = 3
-# As slide scanners use it; the colours at half resolution, as TIFF readers expect them (TIFF 6.0, "YCbCrSubSampling").
-_JPEG_QUALITY = 90
-
-
-@dataclass(frozen=True, slots=True)
-class TileEncoding:
-    """Shape and compression of tiles."""
-
-    compression: str  # one of `COMPRESSIONS`
-    tile: tuple[int, int]  # height and width of a tile, multiples of 16 (TIFF 6.0, "TileWidth")
-    samples: int = 1  # number of values of a pixel
+    @property
+    def samples(self) -> int:
+        """Number of values of a pixel."""
+        return self.image.shape[1] // self.image.planes[1]
 
     @property
     def is_lossy(self) -> bool:
         """Whether pixels change."""
         return self.compression == "jpeg"
 
-    def has_predictor(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether tiles store differences of neighbouring pixels (TIFF 6.0, section 14)."""
-        return self.compression not in ("none", "jpeg") and dtype.kind in "iu"
+    @property
+    def has_predictor(self) -> bool:
+        """Whether tiles store differences of neighbouring pixels (TIFF 6.0, section 14)."""
+        return self.compression not in ("none", "jpeg") and self.image.dtype.kind in "iu"
 
-    def size(self, dtype: np.dtype[Any]) -> int:
-        """Return the largest possible size of an encoded tile in bytes, for incompressible pixels."""
-        raw = self.tile[0] * self.tile[1] * dtype.itemsize * self.samples
+    @property
+    def largest_tile(self) -> int:
+        """The largest possible size of an encoded tile in bytes, for incompressible pixels."""
+        raw = self.tile[0] * self.tile[1] * self.image.dtype.itemsize * self.samples
         return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
 
     def encode(self, pixels: NDArray[Any]) -> bytes | memoryview:
@@ -193,7 +164,7 @@ class TileEncoding:
             return tile.reshape(-1).view("u1").data
         if self.is_lossy:
             return bytes(imagecodecs.jpeg8_encode(tile, level=_JPEG_QUALITY, subsampling="420"))
-        if self.has_predictor(dtype):
+        if self.has_predictor:
             tile = imagecodecs.delta_encode(tile, axis=1)
         data = tile.tobytes()
         if self.compression == "zlib":
@@ -201,6 +172,25 @@ class TileEncoding:
         if self.compression == "zstd":
             return bytes(imagecodecs.zstd_encode(data, level=_ZSTD_LEVEL))
         return bytes(imagecodecs.lzw_encode(data))
+
+
+def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[TilePiece]:
+    """Yield the tiles and parts of tiles in a block of pixels, as views of the block."""
+    _, channels, depth = mosaic.shape[:3]
+    rows, columns = (list(_cuts(part, side)) for part, side in zip(region[3:], mosaic.tile, strict=True))
+    for t, c, z in np.ndindex(block.shape[:3]):
+        plane = ((region[0].start + t) * channels + region[1].start + c) * depth + region[2].start + z
+        pixels = block[t, c, z]
+        for row, y, top in rows:
+            for column, x, left in columns:
+                yield (plane, row * mosaic.across + column), pixels[y, x], top, left
+
+
+def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
+    """Yield, for each tile that overlaps a range: its number, the overlap, and the start of the overlap in the tile."""
+    for number in range(part.start // side, -(-part.stop // side)):
+        start, stop = max(part.start, number * side), min(part.stop, (number + 1) * side)
+        yield number, slice(start - part.start, stop - part.start), start - number * side
 
 
 def parse_compression(name: str) -> str:

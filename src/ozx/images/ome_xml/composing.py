@@ -6,15 +6,13 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from xml.etree.ElementTree import Element, SubElement
 
 from ozx.errors import FormatError
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.hierarchy.ome.units import PixelSize, unit_symbol
-from ozx.images.description import PlateDescription
+from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml, parse_xml
 
@@ -192,10 +190,9 @@ def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Eleme
     )
     recorded: dict[int, list[str]] = {}
     count = 0
-    for number, well in enumerate(plate.wells):
-        place = {"ID": f"Well:0:{number}", "Row": str(well.row), "Column": str(well.column)}
-        item = add(element, "Well", place)
-        for index, (field, acquisition) in enumerate(zip(well.fields, well.acquisitions, strict=True)):
+    for number, ((row, column), fields) in enumerate(plate.wells.items()):
+        item = add(element, "Well", {"ID": f"Well:0:{number}", "Row": str(row), "Column": str(column)})
+        for index, (field, acquisition) in enumerate(fields):
             sample = {"ID": f"WellSample:0:{number}:{index}", "Index": str(count)}
             count += 1
             add(add(item, "WellSample", sample), "ImageRef", {"ID": f"Image:{field}"})
@@ -235,8 +232,9 @@ def _moment(milliseconds: int | None) -> str | None:
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds")
 
 
-def _tag(name: str) -> str:
-    return f"{{{OME_NAMESPACE}}}{name}"
+def _tag(name: str, like: Element | None = None) -> str:
+    """Return the full name of an element, in the namespace of another one."""
+    return f"{{{OME_NAMESPACE if like is None else _split(like.tag)[0]}}}{name}"
 
 
 # Update of an image's original OME-XML; parts that ozx does not use stay unchanged.
@@ -247,130 +245,130 @@ _UPDATED = ("http://www.openmicroscopy.org/Schemas/OME/2016-06", "http://www.ope
 _BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
 
 
-@dataclass(frozen=True)
-class KeptXml:
-    """An original OME-XML document, as XML elements and as parsed metadata."""
+def update_ome(
+    root: Element,
+    document: OmeXml,
+    images: Sequence[ExportedImage],
+    numbers: Sequence[int],
+    plate: PlateDescription | None,
+) -> list[str]:
+    """Update an original document, given as XML and as metadata, for a file with `images`; return notes.
 
-    root: Element
-    document: OmeXml
-    namespace: str
-
-    def update(
-        self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
-    ) -> tuple[Element, list[str]]:
-        """Return the updated document for a file with `images`, and notes about removed parts."""
-        elements = self.root.findall(self._tag("Image"))
-        kept = [elements[number] for number in numbers]
-        self._keep_images(elements, kept)
-        notes: list[str] = []
-        for element, image, number, first in zip(kept, images, numbers, first_pages(images), strict=True):
-            pixels = element.find(self._tag("Pixels"))
-            if pixels is None:
-                raise FormatError("expected pixels in every image of the OME-XML; one image has none")
-            self._update_image(element, pixels, image, number, notes)
-            set_pixels(pixels, image, first)
-        self._remove_unused()
-        self._update_plate(kept, plate)
-        # The new file is another file, written by another program.
-        self.root.attrib.pop("UUID", None)
-        self.root.set("Creator", CREATOR)
-        return self.root, notes
-
-    def _update_image(
-        self,
-        element: Element,
-        pixels: Element,
-        image: ExportedImage,
-        number: int,
-        notes: list[str],
-    ) -> None:
-        said, known = image.description, self.document.images[number]
-        if said.name is not None and said.name != known.name:
-            element.set("Name", said.name)
-        for axis, size in said.sizes.items():
-            before = known.sizes.get(axis)
-            if before is None or before.unit != size.unit or not math.isclose(before.value, size.value):
-                set_size(pixels, axis, size)
-        lengths = zip("TCZ", image.shape[:3], strict=True)
-        changed = [axis for axis, length in lengths if pixels.get(f"Size{axis}") != str(length)]
-        planes = pixels.findall(self._tag("Plane")) if changed else []
-        for what, is_there in (
-            ("metadata of single planes", bool(planes)),
-            ("annotation that divides an axis", self._divide_no_more(element, changed)),
-        ):
-            if is_there:
-                reason = "because the length of t, c or z changed"
-                notes.append(f"{image.path or 'the root'}: the OME-XML {what} is left out, {reason}")
-        _remove(pixels, planes)
-        channels = pixels.findall(self._tag("Channel"))
-        samples = [channel.get("SamplesPerPixel", "1") for channel in channels]
-        if image.is_rgb and samples == ["3"]:
-            return
-        if image.is_rgb or len(channels) != image.shape[1] or any(count != "1" for count in samples):
-            _remove(pixels, channels)
-            for place, channel in enumerate(make_channels(image, number, self.namespace)):
-                pixels.insert(place, channel)
-            return
-        for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
-            _update_channel(channel, known.channels[place], new, place)
-
-    @cached_property
-    def _dividing(self) -> list[Element]:
-        """The annotations that divide an axis into lifetimes or the like (OME, "6D, 7D and 8D storage")."""
-        annotations = self.root.iter(self._tag("XMLAnnotation"))
-        return [one for one in annotations if any("}ModuloAlong" in child.tag for child in one.iter())]
-
-    def _divide_no_more(self, image: Element, changed: Sequence[str]) -> bool:
-        """Remove references to annotations that divide an axis of another length than before; tell if there were any.
-
-        Readers follow such an annotation: tifffile would find 8 lifetimes in a file with fewer.
-        """
-        endings = tuple(f"}}ModuloAlong{axis}" for axis in changed)
-        names = {one.get("ID") for one in self._dividing if any(child.tag.endswith(endings) for child in one.iter())}
-        found = False
-        for parent in list(image.iter()) if changed and names else ():
-            references = [ref for ref in parent.findall(self._tag("AnnotationRef")) if ref.get("ID") in names]
-            _remove(parent, references)
-            found = found or bool(references)
-        return found
-
-    def _remove_unused(self) -> None:
-        """Remove the annotations that divide an axis of no image."""
-        used = {ref.get("ID") for ref in self.root.iter(self._tag("AnnotationRef"))} if self._dividing else set()
-        for parent in self.root.findall(self._tag("StructuredAnnotations")):
-            _remove(parent, [one for one in parent if one in self._dividing and one.get("ID") not in used])
-
-    def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
-        """Remove images that are not exported, and all references to them."""
-        stays = set(map(id, kept))
-        gone = [element for element in elements if id(element) not in stays]
-        names = {element.get("ID") for element in gone}
-        _remove(self.root, gone)
-        for parent in list(self.root.iter()) if gone else ():
-            _remove(parent, [ref for ref in parent.findall(self._tag("ImageRef")) if ref.get("ID") in names])
-
-    def _update_plate(self, kept: Sequence[Element], plate: PlateDescription | None) -> None:
-        plates = self.root.findall(self._tag("Plate"))
-        if plate is None:
-            _remove(self.root, plates)
-            for screen in self.root.findall(self._tag("Screen")):
-                _remove(screen, screen.findall(self._tag("PlateRef")))
-        elif not plates:
-            element = make_plate(plate, self.namespace)
-            for ref in element.iter(self._tag("ImageRef")):
-                ref.set("ID", kept[int(ref.get("ID", "").rpartition(":")[2])].get("ID", ""))
-            before = [self._tag(name) for name in _BEFORE_PLATES]
-            place = next((n for n, child in enumerate(self.root) if child.tag not in before), len(self.root))
-            self.root.insert(place, element)
-        elif plate.name is not None and plate.name != (self.document.plate and self.document.plate.name):
-            plates[0].set("Name", plate.name)
-
-    def _tag(self, name: str) -> str:
-        return f"{{{self.namespace}}}{name}"
+    The notes are about removed parts; `numbers` are those of the images in the document.
+    """
+    elements = root.findall(_tag("Image", root))
+    kept = [elements[number] for number in numbers]
+    _keep_images(root, elements, kept)
+    # They divide an axis into lifetimes or the like (OME, "6D, 7D and 8D storage").
+    annotations = root.iter(_tag("XMLAnnotation", root))
+    dividing = [one for one in annotations if any("}ModuloAlong" in child.tag for child in one.iter())]
+    notes: list[str] = []
+    for element, image, number, first in zip(kept, images, numbers, first_pages(images), strict=True):
+        pixels = element.find(_tag("Pixels", root))
+        if pixels is None:
+            raise FormatError("expected pixels in every image of the OME-XML; one image has none")
+        _update_image(element, pixels, image, (document.images[number], number), dividing, notes)
+        set_pixels(pixels, image, first)
+    _remove_unused(root, dividing)
+    _update_plate(root, kept, plate, document.plate and document.plate.name)
+    # The new file is another file, written by another program.
+    root.attrib.pop("UUID", None)
+    root.set("Creator", CREATOR)
+    return notes
 
 
-def read_kept_xml(data: bytes) -> KeptXml:
-    """Parse an existing OME-XML document for an update; raise an error if it cannot be updated."""
+def _update_image(
+    element: Element,
+    pixels: Element,
+    image: ExportedImage,
+    before: tuple[ImageDescription, int],
+    dividing: Sequence[Element],
+    notes: list[str],
+) -> None:
+    said, (known, number) = image.description, before
+    if said.name is not None and said.name != known.name:
+        element.set("Name", said.name)
+    for axis, size in said.sizes.items():
+        old = known.sizes.get(axis)
+        if old is None or old.unit != size.unit or not math.isclose(old.value, size.value):
+            set_size(pixels, axis, size)
+    lengths = zip("TCZ", image.shape[:3], strict=True)
+    changed = [axis for axis, length in lengths if pixels.get(f"Size{axis}") != str(length)]
+    planes = pixels.findall(_tag("Plane", pixels)) if changed else []
+    for what, is_there in (
+        ("metadata of single planes", bool(planes)),
+        ("annotation that divides an axis", _divide_no_more(element, dividing, changed)),
+    ):
+        if is_there:
+            reason = "because the length of t, c or z changed"
+            notes.append(f"{image.path or 'the root'}: the OME-XML {what} is left out, {reason}")
+    _remove(pixels, planes)
+    channels = pixels.findall(_tag("Channel", pixels))
+    samples = [channel.get("SamplesPerPixel", "1") for channel in channels]
+    if image.is_rgb and samples == ["3"]:
+        return
+    if image.is_rgb or len(channels) != image.shape[1] or any(count != "1" for count in samples):
+        _remove(pixels, channels)
+        for place, channel in enumerate(make_channels(image, number, _split(pixels.tag)[0])):
+            pixels.insert(place, channel)
+        return
+    for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
+        _update_channel(channel, known.channels[place], new, place)
+
+
+def _divide_no_more(image: Element, dividing: Sequence[Element], changed: Sequence[str]) -> bool:
+    """Remove references to annotations that divide an axis of another length than before; tell if there were any.
+
+    Readers follow such an annotation: tifffile would find 8 lifetimes in a file with fewer.
+    """
+    endings = tuple(f"}}ModuloAlong{axis}" for axis in changed)
+    names = {one.get("ID") for one in dividing if any(child.tag.endswith(endings) for child in one.iter())}
+    found = False
+    for parent in list(image.iter()) if changed and names else ():
+        references = [ref for ref in parent.findall(_tag("AnnotationRef", image)) if ref.get("ID") in names]
+        _remove(parent, references)
+        found = found or bool(references)
+    return found
+
+
+def _remove_unused(root: Element, dividing: Sequence[Element]) -> None:
+    """Remove the annotations that divide an axis of no image."""
+    used = {ref.get("ID") for ref in root.iter(_tag("AnnotationRef", root))} if dividing else set()
+    for parent in root.findall(_tag("StructuredAnnotations", root)):
+        _remove(parent, [one for one in parent if one in dividing and one.get("ID") not in used])
+
+
+def _keep_images(root: Element, elements: Sequence[Element], kept: Sequence[Element]) -> None:
+    """Remove images that are not exported, and all references to them."""
+    stays = set(map(id, kept))
+    gone = [element for element in elements if id(element) not in stays]
+    names = {element.get("ID") for element in gone}
+    _remove(root, gone)
+    for parent in list(root.iter()) if gone else ():
+        _remove(parent, [ref for ref in parent.findall(_tag("ImageRef", root)) if ref.get("ID") in names])
+
+
+def _update_plate(
+    root: Element, kept: Sequence[Element], plate: PlateDescription | None, known_name: str | None
+) -> None:
+    plates = root.findall(_tag("Plate", root))
+    if plate is None:
+        _remove(root, plates)
+        for screen in root.findall(_tag("Screen", root)):
+            _remove(screen, screen.findall(_tag("PlateRef", root)))
+    elif not plates:
+        element = make_plate(plate, _split(root.tag)[0])
+        for ref in element.iter(_tag("ImageRef", root)):
+            ref.set("ID", kept[int(ref.get("ID", "").rpartition(":")[2])].get("ID", ""))
+        before = [_tag(name, root) for name in _BEFORE_PLATES]
+        place = next((n for n, child in enumerate(root) if child.tag not in before), len(root))
+        root.insert(place, element)
+    elif plate.name is not None and plate.name != known_name:
+        plates[0].set("Name", plate.name)
+
+
+def read_kept_xml(data: bytes) -> tuple[Element, OmeXml]:
+    """Parse an existing document for `update_ome`, as XML and as metadata; raise an error if it cannot be updated."""
     document = parse_ome_xml(data)
     root = parse_xml(data, "the OME-XML", keep_namespaces=True)
     namespace, _, name = root.tag[1:].rpartition("}")
@@ -378,7 +376,7 @@ def read_kept_xml(data: bytes) -> KeptXml:
         raise FormatError(f"expected OME-XML of 2015-01 or 2016-06; found {root.tag}")
     if not document.images:
         raise FormatError("expected OME-XML with images; found none")
-    return KeptXml(root, document, namespace)
+    return root, document
 
 
 def _update_channel(element: Element, known: ShownChannel, new: ShownChannel, number: int) -> None:

@@ -21,7 +21,6 @@ from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import (
     ImageDescription,
     PlateDescription,
-    WellDescription,
     describe_samples,
 )
 
@@ -298,19 +297,15 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
             number = None if reference is None else numbers.get(reference.get("ID", ""))
             if number is not None and row is not None and column is not None:
                 fields.setdefault((row, column), []).append((number, recorded.get(sample.get("ID"))))
-    wells = []
-    for place, pairs in fields.items():
-        images, acquisitions = zip(*pairs, strict=True)
-        wells.append(WellDescription(*place, images, acquisitions))
-    if not wells:
+    if not fields:
         return None
-    rows = max([well.row + 1 for well in wells] + [_integer(element, "Rows") or 0])
-    columns = max([well.column + 1 for well in wells] + [_integer(element, "Columns") or 0])
+    rows = max([row + 1 for row, _ in fields] + [_integer(element, "Rows") or 0])
+    columns = max([column + 1 for _, column in fields] + [_integer(element, "Columns") or 0])
     return PlateDescription(
         name=element.get("Name") or None,
         rows=plate_names(rows, element.get("RowNamingConvention", "letter")),
         columns=plate_names(columns, element.get("ColumnNamingConvention", "number")),
-        wells=tuple(wells),
+        wells=fields,
         acquisitions=tuple(
             (item.get("Name"), _milliseconds(item.get("StartTime")), _milliseconds(item.get("EndTime")))
             for item in recordings

@@ -21,7 +21,7 @@ from ozx.hierarchy.ome.model import row_name
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.description import PlateDescription
 from ozx.images.streaming.frames import FrameOrder
 from ozx.images.writing.array_image import (
     ChannelLike,
@@ -171,13 +171,13 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
         places.append((parts[0], parts[1], int(count)))
     rows = _all_rows([row for row, _, _ in places], None if plate_shape is None else plate_shape[0])
     columns = _all_columns([column for _, column, _ in places], None if plate_shape is None else plate_shape[1])
-    wells: list[WellDescription] = []
+    wells = {}
     images: dict[int, NewImage] = {}
     for row, column, count in places:
         numbers = tuple(range(len(images), len(images) + count))
-        wells.append(WellDescription(rows.index(row), columns.index(column), numbers))
+        wells[rows.index(row), columns.index(column)] = [(number, None) for number in numbers]
         images |= {n: replace(image, name=f"{row}/{column}/{place}") for place, n in enumerate(numbers)}
-    return plate_of(PlateDescription(image.name, rows, columns, tuple(wells)), images)
+    return plate_of(PlateDescription(image.name, rows, columns, wells), images)
 
 
 def _all_rows(used: Sequence[str], count: int | None) -> tuple[str, ...]:

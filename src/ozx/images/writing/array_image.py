@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.request import PixelSize, parse_units, split_sizes
+from ozx.hierarchy.edit.request import PixelSize as GivenSize
+from ozx.hierarchy.edit.request import parse_units, split_sizes
 from ozx.hierarchy.json.reading import check_text
 from ozx.hierarchy.ome.colors import ShownChannel, Window, parse_color
 from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.hierarchy.ome.units import axis_type_of, check_unit
-from ozx.images.description import describe_samples
+from ozx.hierarchy.ome.units import PixelSize, axis_type_of, check_unit
+from ozx.images.description import ImageDescription, describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource, PixelSource
 from ozx.images.writing.new_image import NewImage, PyramidLevel
 
@@ -34,7 +35,7 @@ _EXAMPLES = {2: "yx", 3: "cyx", 4: "czyx", 5: "tczyx"}
 _LONG_NAMES = {"time": "t", "channel": "c"}
 
 #: Pixel sizes as for `ozx.edit`, or one for each dimension.
-PixelSizes = PixelSize | Sequence[float]
+PixelSizes = GivenSize | Sequence[float]
 ChannelLike = str | Mapping[str, Any] | ShownChannel
 
 DescribedArray = tuple[tuple[Axis, ...], tuple[PixelSource, ...], tuple[PyramidLevel, ...]]
@@ -45,18 +46,19 @@ def describe_array(
     axes: str | Sequence[str] | None,
     pixel_size: PixelSizes | None,
     unit: str | Mapping[str, str] | None,
-    known: Coordinates | None = None,
+    known: ImageDescription | None = None,
 ) -> DescribedArray:
     """Return the axes of an array, and it as a source and its full-resolution level, all with the axes in OME order.
 
     `known` applies where `pixel_size` and `unit` say nothing.
     """
-    names, known = axis_names(array, axes), known or Coordinates()
+    names, known = axis_names(array, axes), known or ImageDescription()
     given, own = sizes_by_axis(pixel_size, names)
     chosen = units_by_axis(unit, names)
     if twice := sorted(own.keys() & chosen.keys()):
         raise UsageError(f"the unit of {', '.join(twice)} is given twice: with the pixel size and separately")
-    sizes, units = known.sizes | given, known.units | _checked_units(own | chosen)
+    sizes = {axis: size.value for axis, size in known.sizes.items()} | given
+    units = {axis: size.unit for axis, size in known.sizes.items()} | _checked_units(own | chosen)
     order = sorted(range(len(names)), key=lambda number: AXIS_ORDER.index(names[number]))
     turned = tuple(names[number] for number in order)
     found = tuple(Axis(axis, AXIS_TYPES[axis], units.get(axis)) for axis in turned)
@@ -64,7 +66,8 @@ def describe_array(
     if 0 in source.shape:
         raise UsageError(f"expected pixels; an array of the shape {source.shape} has none")
     scale = tuple(float(sizes.get(axis, 1.0)) for axis in turned)
-    level = PyramidLevel(source.shape, scale, tuple(known.starts.get(axis, 0.0) for axis in turned))
+    places = (known.origin.get(axis) for axis in turned)
+    level = PyramidLevel(source.shape, scale, tuple(0.0 if place is None else place.value for place in places))
     return found, (source,), (level,)
 
 
@@ -288,71 +291,60 @@ _NO_UNITS = ("", "1", "dimensionless", "pixel", "pixels", "px")
 _TAKEN = {"units", "unit", "long_name", "standard_name", "axis"}
 
 
-@dataclass(slots=True)
-class Coordinates:
-    """Metadata of an array, by axis; a note for each part that is left out."""
-
-    name: str | None = None
-    sizes: dict[str, float] = field(default_factory=dict)
-    starts: dict[str, float] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-    channel_names: tuple[str, ...] = ()
-    notes: list[str] = field(default_factory=list)
-
-
-def read_coordinates(array: Any, axes: Sequence[str] | None) -> Coordinates:
+def read_coordinates(array: Any, axes: Sequence[str] | None) -> ImageDescription:
     """Return the metadata of an array whose dimensions are `axes`; without names of dimensions, there are none."""
     dims, coords = getattr(array, "dims", None), getattr(array, "coords", None)
-    found = Coordinates()
     if not isinstance(dims, tuple) or not isinstance(coords, Mapping) or axes is None or len(axes) != len(dims):
-        return found
-    attrs = dict(getattr(array, "attrs", {}))
+        return ImageDescription()
+    attrs, notes = dict(getattr(array, "attrs", {})), list[str]()
     # CF conventions, "Long Name": the name for people. `xarray.open_dataset` calls each image "image".
     name = attrs.get("long_name") or getattr(array, "name", None)
-    found.name = name if isinstance(name, str) and name else None
+    sizes: dict[str, PixelSize] = {}
+    origin: dict[str, PixelSize] = {}
+    channels: tuple[ShownChannel, ...] = ()
     for dim, axis in zip(dims, axes, strict=True):
-        if dim in coords:
-            _read(coords[dim], axis, found)
+        if dim not in coords:
+            continue
+        values, found = np.asarray(coords[dim]), dict(getattr(coords[dim], "attrs", {}))
+        _note_attributes(found, axis, notes)
+        if AXIS_TYPES[axis] != "channel":
+            unit = str(found.get("units", found.get("unit", ""))).strip()
+            sizes[axis], origin[axis] = _read_positions(values, unit, axis, notes)
+        elif values.dtype.kind not in "iu" or not np.array_equal(values, np.arange(len(values))):
+            channels = tuple(ShownChannel(str(value)) for value in values)
     others = [str(name) for name in coords if name not in dims]
     if others:
-        found.notes.append(f"the coordinates {', '.join(others)} are left out: they are not those of a dimension")
-    _note_attributes(attrs, "the array", found)
-    return found
+        notes.append(f"the coordinates {', '.join(others)} are left out: they are not those of a dimension")
+    _note_attributes(attrs, "the array", notes)
+    known = name if isinstance(name, str) and name else None
+    return ImageDescription(known, sizes, channels, tuple(notes), origin=origin)
 
 
-def _read(coordinate: Any, axis: str, found: Coordinates) -> None:
-    attrs = dict(getattr(coordinate, "attrs", {}))
-    values = np.asarray(coordinate)
-    _note_attributes(attrs, axis, found)
-    if AXIS_TYPES[axis] == "channel":
-        if values.dtype.kind in "iu" and np.array_equal(values, np.arange(len(values))):
-            return
-        found.channel_names = tuple(map(str, values))
-        return
-    unit = str(attrs.get("units", attrs.get("unit", ""))).strip()
+def _read_positions(values: NDArray[Any], unit: str, axis: str, notes: list[str]) -> tuple[PixelSize, PixelSize]:
+    """Return the distance of pixels along an axis, and the position of the first; 1 and 0 if they are not known."""
+    known = None
     if values.dtype.kind in "mM":
         if values.dtype.kind == "M":
-            found.notes.append(f"the date of the first pixel along {axis}, {values[0]}, is left out")
+            notes.append(f"the date of the first pixel along {axis}, {values[0]}, is left out")
             values = values - values[0]
         values, unit = values / np.timedelta64(1, "s"), "second"
     if unit.lower() not in _NO_UNITS:
         with suppress(UsageError):
-            if axis_type_of(known := check_unit(unit)) == AXIS_TYPES[axis]:
-                found.units[axis] = known
-        if axis not in found.units:
-            found.notes.append(f"the unit {unit!r} of {axis} is left out: it is no unit of {AXIS_TYPES[axis]}")
+            known = check_unit(unit)
+        if known is None or axis_type_of(known) != AXIS_TYPES[axis]:
+            known = None
+            notes.append(f"the unit {unit!r} of {axis} is left out: it is no unit of {AXIS_TYPES[axis]}")
     step = _step(values)
     if step is None:
-        found.notes.append(f"the coordinates of {axis} are left out: they are not numbers that rise by equal steps")
-        return
-    digits = _DIGITS.get(values.dtype.str[1:], 12)
-    found.starts[axis] = float(f"{float(values[0]):.{digits}g}")
-    if len(values) > 1:
-        found.sizes[axis] = float(f"{step:.{digits}g}")
-    else:
-        found.notes.append(
+        notes.append(f"the coordinates of {axis} are left out: they are not numbers that rise by equal steps")
+        return PixelSize(1.0, known), PixelSize(0.0, known)
+    if len(values) == 1:
+        notes.append(
             f"a single position along {axis} tells no pixel size: 1 is used; pixel_size={{{axis!r}: …}} sets it"
         )
+    digits = _DIGITS.get(values.dtype.str[1:], 12)
+    rounded = (PixelSize(float(f"{value:.{digits}g}"), known) for value in (step, float(values[0])))
+    return next(rounded), next(rounded)
 
 
 def _step(values: NDArray[Any]) -> float | None:
@@ -367,7 +359,7 @@ def _step(values: NDArray[Any]) -> float | None:
     return step if is_even else None
 
 
-def _note_attributes(attrs: Mapping[Any, Any], where: str, found: Coordinates) -> None:
+def _note_attributes(attrs: Mapping[Any, Any], where: str, notes: list[str]) -> None:
     others = [str(name) for name in attrs if name not in _TAKEN]
     if others:
-        found.notes.append(f"attributes of {where} are left out: {', '.join(others)}")
+        notes.append(f"attributes of {where} are left out: {', '.join(others)}")

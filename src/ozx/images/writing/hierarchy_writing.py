@@ -40,7 +40,7 @@ from ozx.progress import NO_PROGRESS, Progress
 from ozx.threads import Workers, in_order, processors, working
 
 if TYPE_CHECKING:  # a thumbnail needs Pillow, which other archives do without
-    from ozx.images.thumbnail import EmbeddedThumbnail
+    from ozx.images.thumbnail import Picture
 
 # Blocks in progress or waiting, per thread: enough that threads do not wait for the thread that writes.
 _AHEAD = 2
@@ -62,7 +62,7 @@ def write_hierarchy(
     executor: Executor | None = None,
     ahead: int | None = None,
     progress: Progress = NO_PROGRESS,
-    thumbnail: Callable[[], EmbeddedThumbnail | None] | None = None,
+    thumbnail: Callable[[], Picture | None] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
     """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written.
@@ -81,7 +81,7 @@ def plan_hierarchy(
     allocate: Allocate | None = None,
     *,
     progress: Progress = NO_PROGRESS,
-    thumbnail: Callable[[], EmbeddedThumbnail | None] | None = None,
+    thumbnail: Callable[[], Picture | None] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> Plan:
     """Return the plan of a new hierarchy, whose pixels are read when its data is; then its metadata is complete."""
@@ -105,14 +105,14 @@ def plan_hierarchy(
 
 
 def _draw(
-    thumbnail: Callable[[], EmbeddedThumbnail | None], nodes: HierarchyDocuments, forget: Callable[[], object]
+    thumbnail: Callable[[], Picture | None], nodes: HierarchyDocuments, forget: Callable[[], object]
 ) -> Iterator[Entry]:
     """Yield the picture of the finished archive; `forget` the documents, which name the picture from now on."""
     drawn = thumbnail()
     if drawn is not None:
-        nodes.thumbnail = drawn.size
+        entry, nodes.thumbnail = drawn
         forget()
-        yield drawn.entry
+        yield entry
 
 
 def iter_pixels(

@@ -57,35 +57,11 @@ def check_is_integer(dtype: np.dtype[Any]) -> None:
         raise UsageError(f"expected labels that are integers; found {dtype}", hint=hint)
 
 
-class LabelValues:
-    """The values other than 0 that were read from a mask; None if there are too many to give each a colour."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._found: set[int] | None = set()
-
-    def see(self, block: NDArray[Any]) -> None:
-        """Add the values of a block."""
-        if self._found is None or not block.size:
-            return
-        flat = block.reshape(-1)
-        # Only the first pixel of each run of equal pixels is sorted.
-        starts = np.concatenate((flat[:1], flat[1:][flat[1:] != flat[:-1]]))
-        new = np.unique(starts).tolist()
-        with self._lock:
-            if self._found is not None:
-                self._found.update(new)
-                self._found = self._found if len(self._found) <= _MOST_VALUES else None
-
-    def sorted(self) -> list[int] | None:
-        """Return the values in ascending order."""
-        return None if self._found is None else sorted(int(value) for value in self._found if value)
-
-
 class MaskPixels:
     """The pixels of a mask with the axes of a label image; of a coarser level, every `factors`-th pixel.
 
-    The first pixel stands for those that it replaces, as in `downsampling.halve` with the method ``nearest``.
+    The first pixel stands for those that it replaces, as in `downsampling.halve` with the method ``nearest``. Those of
+    the full resolution know their values.
     """
 
     def __init__(
@@ -96,9 +72,11 @@ class MaskPixels:
         dimensions: Dimensions,
         *,
         factors: Sequence[float] = (),
-        values: LabelValues | None = None,
     ) -> None:
-        self._source, self._dimensions, self._values = source, dimensions, values
+        self._source, self._dimensions = source, dimensions
+        # Those that were read; None if they are not asked for, or too many to give each a colour.
+        self._values: set[int] | None = None if factors else set()
+        self._lock = threading.Lock()
         self._factors = factors or (1,) * len(axes)
         self.axes, self.shape, self.dtype = axes, shape, source.dtype
         known = source.read_alignment
@@ -119,9 +97,23 @@ class MaskPixels:
                 return out
         block = self._block([slice(int(place[0]), int(place[-1]) + 1) for place in places])
         out[...] = block[np.ix_(*(place - place[0] for place in places))] if self._is_sampled else block
-        if self._values is not None:
-            self._values.see(out)
+        if self._values is not None and out.size:
+            self._see(out.reshape(-1))
         return out
+
+    def _see(self, flat: NDArray[Any]) -> None:
+        """Add the values of a block."""
+        # Only the first pixel of each run of equal pixels is sorted.
+        starts = np.concatenate((flat[:1], flat[1:][flat[1:] != flat[:-1]]))
+        new = np.unique(starts).tolist()
+        with self._lock:
+            if self._values is not None:
+                self._values.update(new)
+                self._values = self._values if len(self._values) <= _MOST_VALUES else None
+
+    def values(self) -> list[int] | None:
+        """Return the values other than 0 that were read, in ascending order; None if there are too many."""
+        return None if self._values is None else sorted(int(value) for value in self._values if value)
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return nothing: a damaged mask is an error."""
@@ -158,8 +150,8 @@ class MaskPixels:
 
 def new_label_image(
     name: str, view: Image, mask: PixelSource, axes: Sequence[str]
-) -> tuple[NewImage, LabelValues, list[str]]:
-    """Return a mask as a label image of `view`, without colours; its values, complete once it is read; and notes.
+) -> tuple[NewImage, MaskPixels, list[str]]:
+    """Return a mask as a label image of `view`, without colours; its pixels, whose values are read later; and notes.
 
     `axes` are the names of the mask's dimensions.
     """
@@ -174,7 +166,7 @@ def new_label_image(
         for axis, length, own in zip(names, lengths, found, strict=True)
         if own < length
     ]
-    values = LabelValues()
+    pixels = MaskPixels(mask, names, found, dimensions)
     full = PyramidLevel(
         found,
         tuple(_placed(view.levels[0].scale, kept, 1.0)),
@@ -186,7 +178,7 @@ def new_label_image(
         for level in view.levels
     ]
     steps = _halvings(shapes, factors)
-    sources: list[PixelSource] = [MaskPixels(mask, names, found, dimensions, values=values)]
+    sources: list[PixelSource] = [pixels]
     levels = [full]
     if steps is None:  # the levels of other programs: each is sampled from the full resolution
         for shape, by in zip(shapes[1:], factors[1:], strict=True):
@@ -201,12 +193,12 @@ def new_label_image(
         label=LabelDisplay({}, {}),
         pyramid=PyramidChoice("nearest", steps=steps or ()),
     )
-    return image.with_integers(), values, notes
+    return image.with_integers(), pixels, notes
 
 
-def color_labels(image: NewImage, values: LabelValues, colors: Rgba | Mapping[int, Rgba] | None) -> list[str]:
-    """Give a label image that was read its colours: the given ones, or one unlike its neighbours' for each value."""
-    display, found = image.label, values.sorted()
+def color_labels(image: NewImage, found: list[int] | None, colors: Rgba | Mapping[int, Rgba] | None) -> list[str]:
+    """Give a label image its colours: the given ones, or one unlike its neighbours' for each value that was found."""
+    display = image.label
     if display is None:
         return []
     if isinstance(colors, Mapping):

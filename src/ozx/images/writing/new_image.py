@@ -12,7 +12,7 @@ from ozx.hierarchy.images import SERIES
 from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.downscaling import COARSEST
 from ozx.hierarchy.ome.model import Axis, find_channel_axis
-from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.description import PlateDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
@@ -200,32 +200,32 @@ def plate_of(
         "rows": [{"name": name} for name in plate.rows],
         "columns": [{"name": name} for name in plate.columns],
         "wells": [
-            {"path": _well_path(plate, well), "rowIndex": well.row, "columnIndex": well.column} for well in plate.wells
+            {"path": _well_path(plate, place), "rowIndex": place[0], "columnIndex": place[1]} for place in plate.wells
         ],
-        "field_count": max((len(well.fields) for well in plate.wells), default=0),
+        "field_count": max(map(len, plate.wells.values()), default=0),
         "version": "0.5",
     }
     if plate.acquisitions:
         described["acquisitions"] = [_describe_acquisition(plate, number) for number in range(len(plate.acquisitions))]
     fields_of_view: dict[str, NewImage] = {}
     groups: dict[str, Mapping[str, Any]] = {"": {"plate": described}}
-    for well in plate.wells:
+    for well, fields in plate.wells.items():
         path = _well_path(plate, well)
-        fields: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(well.fields))]
-        for item, acquisition in zip(fields, well.acquisitions, strict=False):
-            if acquisition is not None:
-                item["acquisition"] = acquisition
-        groups[path] = {"well": {"images": fields, "version": "0.5"}}
-        fields_of_view |= {f"{path}/{place}": images[number] for place, number in enumerate(well.fields)}
+        listed = [
+            {"path": str(place)} | ({} if acquisition is None else {"acquisition": acquisition})
+            for place, (_, acquisition) in enumerate(fields)
+        ]
+        groups[path] = {"well": {"images": listed, "version": "0.5"}}
+        fields_of_view |= {f"{path}/{place}": images[number] for place, (number, _) in enumerate(fields)}
     return NewHierarchy(fields_of_view, groups, dict(files or {}))
 
 
 def _describe_acquisition(plate: PlateDescription, number: int) -> dict[str, Any]:
     """Return an acquisition in the form of OME-Zarr 0.5 "plate" metadata."""
-    most = max((well.acquisitions.count(number) for well in plate.wells), default=0)
+    most = max((sum(one == number for _, one in fields) for fields in plate.wells.values()), default=0)
     known = zip(("name", "starttime", "endtime"), plate.acquisitions[number], strict=True)
     return {"maximumfieldcount": most, "id": number} | {key: value for key, value in known if value is not None}
 
 
-def _well_path(plate: PlateDescription, well: WellDescription) -> str:
-    return f"{plate.rows[well.row]}/{plate.columns[well.column]}"
+def _well_path(plate: PlateDescription, place: tuple[int, int]) -> str:
+    return f"{plate.rows[place[0]]}/{plate.columns[place[1]]}"

@@ -27,7 +27,7 @@ from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, c
 from ozx.images.pixel_source import PixelSource
 from ozx.marks import mark_of
 from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions, SourceImage
+from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.tiff.description import describe_plain
 from ozx.readers.tiff.segments import check_decodable
 from ozx.readers.tiff.series import list_series, with_all_pages, with_planes
@@ -232,19 +232,17 @@ _BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|sh
 _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised|axes_dict\.keys")
 
 
-class TiffReader:
-    """The reader of TIFF files, and of the OME-XML files that name some."""
+def is_tiff(head: bytes, path: str) -> bool:
+    """Return whether a file begins like TIFF or OME-XML."""
+    del path
+    known = find_format(head)
+    return (known is not None and known.is_tiff) or is_like_ome_xml(head.decode("utf-8", "replace"))
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Return whether a file begins like TIFF or OME-XML."""
-        del path
-        known = find_format(head)
-        return (known is not None and known.is_tiff) or is_like_ome_xml(head.decode("utf-8", "replace"))
 
-    def open(self, path: str, options: ReadingOptions) -> Images:
-        """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
-        with naming(path), listening() as said, _opened(path) as (file, document, text):
-            return _read_images(path, file, document, text, options, said)
+def open_tiff(path: str, options: ReadingOptions) -> Images:
+    """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
+    with naming(path), listening() as said, _opened(path) as (file, document, text):
+        return _read_images(path, file, document, text, options, said)
 
 
 @contextlib.contextmanager
@@ -259,11 +257,6 @@ def naming(path: str) -> Iterator[None]:
     except Exception as error:
         # tifffile divides by zero, or takes a tuple for a number.
         raise FormatError(f"the tags of the file cannot be understood: {words_of(error)}", path=path) from error
-
-
-def open_tiff(path: str, options: ReadingOptions) -> Images:
-    """Open a TIFF file as `TiffReader` does."""
-    return TiffReader().open(path, options)
 
 
 def count_files(path: str) -> int:
@@ -302,8 +295,7 @@ def _source_again(
     """Recreate a pickled source; in each process, all sources of a file share the open file."""
     check_same(path, seen, is_folder=os.path.isdir(path))
     files.check_unchanged()
-    found = _open_again(opener, path, options, state).images[image]
-    return (found.source, *found.levels)[level]
+    return _open_again(opener, path, options, state).images[image].sources[level]
 
 
 @contextlib.contextmanager
@@ -496,7 +488,7 @@ def _read_image(
     files: FileSet,
     notes: list[str],
     damage: list[str],
-) -> SourceImage:
+) -> ImageDescription:
     sources: list[TiffSource] = []
     for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
@@ -509,7 +501,7 @@ def _read_image(
             break
         sources.append(source)
         damage += source.damage
-    return SourceImage(sources[0], sources[1:], description, guesses_of(sources[0]))
+    return replace(description, sources=sources, guesses=guesses_of(sources[0]))
 
 
 def guesses_of(source: TiffSource) -> list[str]:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.images.description import ImageDescription
 from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions, SourceImage
-from ozx.readers.plane_names import MOST_NAMED, Cell, Key, PlaneGrid, Planes
+from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.plane_names import MOST_NAMED, Key, PlaneGrid
 from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, naming, open_tiff, parsed, recipe_of
 from ozx.readers.tiff.pages import AXES, name_dimensions
 from ozx.readers.tiff.segments import check_decodable
@@ -26,37 +26,33 @@ if TYPE_CHECKING:
 
     from ozx.readers.tiff.layouts import Page
 
-
-class _Stack(NamedTuple):
-    """The pages of one file."""
-
-    series: TiffPageSeries  # with the same dimensions
-    pages: Sequence[Page | None]
+    # A series with the dimensions of a file, and the pages of the file.
+    Stack = tuple[TiffPageSeries, Sequence[Page | None]]
 
 
 def describe_planes(grid: PlaneGrid, options: ReadingOptions) -> str:
     """Return what the files become, as in ``6 files → t 3, c 2, y 256, x 256``; only one file is opened."""
     stack = _read_stack(grid, next(iter(grid.files.values())), None, ())
-    return _sentence(grid, _join(grid, [stack], stack.series, options))
+    return _sentence(grid, _join(grid, [stack], stack[0], options))
 
 
-def open_planes(planes: Planes, options: ReadingOptions, opener: Callable[[str, ReadingOptions], Images]) -> Images:
+def open_planes(grid: PlaneGrid, options: ReadingOptions, opener: Callable[[str, ReadingOptions], Images]) -> Images:
     """Return the images of many TIFF files; no pixels are read.
 
     `opener` opens the folder again in another process.
     """
-    grid, positions = planes.grid, planes.grid.images()
+    positions = grid.images()
     last = len(positions) - 1
     if options.series is not None and not 0 <= options.series <= last:
         raise UsageError(f"series: expected the number of an image, from 0 to {last}; got {options.series}")
-    files, damage, images = FileSet(), list[str](), dict[int, SourceImage]()
+    files, damage, images = FileSet(), list[str](), dict[int, ImageDescription]()
     first: TiffPageSeries | None = None
     channels: list[ShownChannel] = []
     for number, position in enumerate(positions):
         if options.series not in (None, number):
             continue
         stacks = _read_stacks(grid, position, first, options, damage)
-        first = first or next((stack.series for stack in stacks if stack is not None), None)
+        first = first or next((stack[0] for stack in stacks if stack is not None), None)
         if first is None or not any(stacks):
             raise FormatError("none of the files of an image can be read", path=grid.folder)
         series = _join(grid, stacks, first, options)
@@ -65,10 +61,10 @@ def open_planes(planes: Planes, options: ReadingOptions, opener: Callable[[str, 
         source = TiffSource(series, files, replace(options, axes=None, keep_singletons=True), recipe)
         damage += [sentence for part, sentence in source.damaged.items() if part != "planes"]
         channels = channels or _channels(grid, position)
-        given = planes.described.get(position[1], ImageDescription())
+        given = grid.described.get(position[1], ImageDescription())
         intact = next(file for (_, file), stack in zip(grid.iter_planes(position), stacks, strict=True) if stack)
         described = _describe(grid, position, str(intact), source, channels, given)
-        images[number] = SourceImage(source, (), described, guesses_of(source))
+        images[number] = replace(described, sources=[source], guesses=guesses_of(source))
     return Images(
         grid.folder,
         images,
@@ -87,9 +83,9 @@ def _read_stacks(
     first: TiffPageSeries | None,
     options: ReadingOptions,
     damage: list[str],
-) -> list[_Stack | None]:
+) -> list[Stack | None]:
     """Return the pages of the files of an image; None for those that are missing or damaged."""
-    stacks: list[_Stack | None] = []
+    stacks: list[Stack | None] = []
     with listening() as said:
         for name, file in grid.iter_planes(position):
             stack = None
@@ -98,7 +94,7 @@ def _read_stacks(
             else:
                 try:
                     stack = _read_stack(grid, file, first, said)
-                    first = first or stack.series
+                    first = first or stack[0]
                 except FormatError as error:
                     if options.on_error == "fail":
                         raise
@@ -107,7 +103,7 @@ def _read_stacks(
     return stacks
 
 
-def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: Sequence[str]) -> _Stack:
+def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: Sequence[str]) -> Stack:
     """Return the pages of a file, which must be one stack of the same dimensions as those of the `first` file."""
     with _opened(os.path.join(grid.folder, name), said) as file:
         if first is not None and _count_pages(first) == 1:
@@ -117,7 +113,7 @@ def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: 
             if (page.shaped, page.dtype) != (model.shaped, model.dtype):
                 expected, actual = (f"{one.dtype} of {'×'.join(map(str, one.shape))}" for one in (model, page))
                 raise FormatError(f"expected {expected}, as in the other files; found {actual}")
-            return _Stack(first, [page])
+            return first, [page]
         listed = list_series(file)
         series = listed[0] if len(listed) == 1 and not listed[0].is_multifile else _of_pages(file)
         if 0 in series.shape:
@@ -125,7 +121,7 @@ def _read_stack(grid: PlaneGrid, name: str, first: TiffPageSeries | None, said: 
         if first is not None and dimensions_of(series) != dimensions_of(first):
             expected, actual = ("×".join(map(str, dimensions_of(one)[1])) for one in (first, series))
             raise FormatError(f"expected an image of {expected}, as in the other files; found {actual}")
-        return _Stack(series, list(series))
+        return series, list(series)
 
 
 @contextmanager
@@ -155,7 +151,7 @@ def _count_pages(series: TiffPageSeries) -> int:
 
 
 def _join(
-    grid: PlaneGrid, stacks: Sequence[_Stack | None], first: TiffPageSeries, options: ReadingOptions
+    grid: PlaneGrid, stacks: Sequence[Stack | None], first: TiffPageSeries, options: ReadingOptions
 ) -> TiffPageSeries:
     """Return the series of all pages: those of each file lie within its place along t, c and z."""
     inner = [
@@ -172,7 +168,7 @@ def _join(
             )
         codes = "".join(options.axes).upper()
     absent = [None] * _count_pages(first)
-    pages = [page for stack in stacks for page in (absent if stack is None else stack.pages)]
+    pages = [page for stack in stacks for page in (absent if stack is None else stack[1])]
     lengths = grid.lengths()
     shape = (*lengths.values(), *(length for _, length in inner))
     series = made_series(first, pages, "".join(lengths).upper() + codes, shape)
@@ -206,7 +202,7 @@ def _describe(
 def _channels(grid: PlaneGrid, position: tuple[Key, Key]) -> list[ShownChannel]:
     """Return the channels of all files that differ in c only, from their names and metadata."""
     cells = [
-        grid.files.get(Cell(*position, next(iter(grid.texts["t"])), c, next(iter(grid.texts["z"]))))
+        grid.files.get((*position, next(iter(grid.texts["t"])), c, next(iter(grid.texts["z"]))))
         for c in grid.texts["c"]
     ]
     channels: list[ShownChannel] = []
@@ -221,7 +217,7 @@ def _description_of(grid: PlaneGrid, file: str) -> ImageDescription:
     """Return the metadata of a file; none if it is damaged or missing."""
     path = os.path.join(grid.folder, file)
     with suppress(OzxError, OSError), open_tiff(path, ReadingOptions(on_error="fill")) as found:
-        return found.images[0].description
+        return replace(found.images[0], sources=(), guesses=())
     return ImageDescription()
 
 
