@@ -76,7 +76,7 @@ class CropDataset:
     >>> from ozx.torch import CropDataset
     >>> dataset = CropDataset("cells.ozx", 64, crops=10, labels="cells", where="cells", seed=1)
     >>> image, cells = dataset[0]
-    >>> tuple(image.shape), tuple(cells.shape), bool(cells[32, 32] > 0)
+    >>> tuple(image.shape), tuple(cells.shape), int(cells[32, 32]) > 0
     ((2, 64, 64), (64, 64), True)
     >>> dataset.crop(0).region
     {'y': (85, 149), 'x': (16, 80)}
