@@ -14,7 +14,7 @@ from pathlib import Path
 
 import google_crc32c
 
-from ozx.archive.audit.facts import audit
+from ozx.archive.audit.facts import ArchiveFacts
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import iter_headers, read_end
@@ -42,7 +42,7 @@ def directory(data: bytes) -> None:
     try:
         reader = ArchiveReader(source)
         columns = reader.columns
-        audit(reader)
+        ArchiveFacts(reader)
     except OzxError:
         return
     headers = list(iter_headers(source, read_end(source)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,8 @@ REQUESTS = 8
 MARGIN = bytes(64)
 
 
-class Pieces(NamedTuple):
-    """Some of the requested pieces; piece i lies in `data` from ``positions[i]`` to ``ends[i]``."""
-
-    data: bytes
-    rows: slice
-    positions: NDArray[np.int64]
-    ends: NDArray[np.int64]
+#: Some of the requested pieces: bytes that hold those of `rows`, and the begin and the end of each in them.
+Pieces = tuple[bytes, slice, NDArray[np.int64], NDArray[np.int64]]
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
@@ -70,4 +64,4 @@ def _runs(starts: NDArray[np.int64], furthest: NDArray[np.int64], gap: int, long
 def _joined(
     blocks: list[bytes], rows: slice, positions: list[NDArray[np.int64]], ends: list[NDArray[np.int64]]
 ) -> Pieces:
-    return Pieces(b"".join((*blocks, MARGIN)), rows, np.concatenate(positions), np.concatenate(ends))
+    return b"".join((*blocks, MARGIN)), rows, np.concatenate(positions), np.concatenate(ends)

@@ -44,46 +44,47 @@ class ExtraCensus:
         return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 
-@dataclass(frozen=True, slots=True)
-class Widened:
-    """Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3; one header per row."""
+#: Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3, one header per row: whether each is
+#: 0xFFFFFFFF, so that its value is in the ZIP64 field; the real values; whether the values of a header may be zero in
+#: the ZIP64 field, because a data descriptor contains them.
+Widened = tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.bool_]]
 
-    is_wide: NDArray[np.bool_]  # whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field
-    values: NDArray[np.uint64]  # the real values, from the ZIP64 field or the header
-    # headers whose values may be zero in the ZIP64 field, because a data descriptor contains the values
-    may_be_zero: NDArray[np.bool_]
 
-    def agree(
-        self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
-        """Return for each ZIP64 field (at `starts` in `data`) whether the field agrees with its header (in row `rows`).
+def _agree(
+    widened: Widened, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return for each ZIP64 field (at `starts` in `data`) whether the field agrees with its header (in row `rows`).
 
-        4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". A writer that
-        always writes all of these fields does no harm if the values agree.
-        """
-        counts, may_be_zero = lengths // 8, self.may_be_zero[rows]
-        fits = np.ones(len(rows), bool)
-        for place in range(self.is_wide.shape[1]):
-            is_present = counts > place
-            held = gather(data, "<u8", np.where(is_present, starts + 8 * place, 0))
-            fits &= (held == self.values[rows, place]) | ~is_present | (may_be_zero & (held == 0))
-        others = np.flatnonzero(~fits)
-        if len(others):
-            fits[others] = self._hold_wide_values(data, starts[others], counts[others], rows[others])
-        return fits
+    4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". A writer that always
+    writes all of these fields does no harm if the values agree.
+    """
+    is_wide, values, may_be_zero = (column[rows] for column in widened)
+    counts, fits = lengths // 8, np.ones(len(rows), bool)
+    for place in range(is_wide.shape[1]):
+        is_present = counts > place
+        held = gather(data, "<u8", np.where(is_present, starts + 8 * place, 0))
+        fits &= (held == values[:, place]) | ~is_present | (may_be_zero & (held == 0))
+    others = np.flatnonzero(~fits)
+    if len(others):
+        fits[others] = _hold_wide_values(data, starts[others], counts[others], is_wide[others], values[others])
+    return fits
 
-    def _hold_wide_values(
-        self, data: bytes, starts: NDArray[np.int64], counts: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
-        """Return for each ZIP64 field whether it contains exactly the values that need 64 bits."""
-        is_wide, values = self.is_wide[rows], self.values[rows]
-        fits: NDArray[np.bool_] = counts == is_wide.sum(1)
-        places = np.cumsum(is_wide, 1) - 1
-        for place in range(is_wide.shape[1]):
-            needed = is_wide[:, place]
-            held = gather(data, "<u8", np.where(needed & fits, starts + 8 * places[:, place], 0))
-            fits &= ~needed | (held == values[:, place])
-        return fits
+
+def _hold_wide_values(
+    data: bytes,
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    is_wide: NDArray[np.bool_],
+    values: NDArray[np.uint64],
+) -> NDArray[np.bool_]:
+    """Return for each ZIP64 field whether it contains exactly the values that need 64 bits."""
+    fits: NDArray[np.bool_] = counts == is_wide.sum(1)
+    places = np.cumsum(is_wide, 1) - 1
+    for place in range(is_wide.shape[1]):
+        needed = is_wide[:, place]
+        held = gather(data, "<u8", np.where(needed & fits, starts + 8 * places[:, place], 0))
+        fits &= ~needed | (held == values[:, place])
+    return fits
 
 
 def count_extra_fields(
@@ -124,7 +125,7 @@ def count_extra_fields(
         wide = np.flatnonzero(identifiers == EXTRA_ZIP64)
         if len(wide):
             census.has_zip64[entries[rows[wide]]] = True
-            agree = widened.agree(data, starts[wide], lengths[wide], rows[wide])
+            agree = _agree(widened, data, starts[wide], lengths[wide], rows[wide])
             census.contradicts[entries[rows[wide[~agree]]]] = True
         for row in np.flatnonzero(identifiers == EXTRA_UNICODE_PATH).tolist():
             begin = int(starts[row])
@@ -141,7 +142,7 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     is_wide = np.stack([columns.field("<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
     offsets = columns.header_offsets[entries] - np.uint64(prepended)
     values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
-    widened = Widened(is_wide, values, np.zeros(len(entries), bool))
+    widened = is_wide, values, np.zeros(len(entries), bool)
     count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
     return census
 

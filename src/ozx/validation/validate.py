@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from ozx.archive.audit.facts import ArchiveFacts, audit, iter_names
+from ozx.archive.audit.facts import ArchiveFacts, iter_names
 from ozx.archive.byte_source import read_in_runs
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
@@ -158,7 +158,7 @@ def check_archive(reader: ArchiveReader, options: Options = DEFAULTS, folder: st
     with suppress(FormatError, UnsupportedError):  # the audit reports all of them
         reader.prefetch_head()
     try:
-        facts = audit(reader)
+        facts = ArchiveFacts(reader)
     except (FormatError, UnsupportedError) as error:
         # Without a central directory, no entries are known.
         yield finding_from_error(error)
@@ -268,7 +268,7 @@ def _damaged(facts: ArchiveFacts, entries: Entries) -> set[str]:
         facts.encrypted,
         facts.unreadable_methods,
         facts.layout.into_directory,
-        [fault.entry for fault in facts.local.faults],
+        [entry for entry, *_ in facts.local.faults],
     )
     damaged = {int(index) for group in groups for index in group}
     return {key for key, index in dict(entries).items() if index in damaged}

@@ -36,20 +36,19 @@ def read_descriptors(
     are the ends of the values in ascending order; `rooms` are the numbers of bytes from there to the next record.
     """
     lengths, agree = np.zeros(len(entries), np.int64), np.zeros(len(entries), bool)
-    for pieces in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):
-        rows, positions = entries[pieces.rows], pieces.positions
-        room = pieces.ends - positions
-        is_signed = (room >= 4) & (gather(pieces.data, "<u4", positions) == _SIGNATURE)
+    for data, places, positions, ends in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):
+        rows, room = entries[places], ends - positions
+        is_signed = (room >= 4) & (gather(data, "<u4", positions) == _SIGNATURE)
         fitting = np.zeros(len(rows), np.int64)
         for signature in (4, 0):
             for wide in (True, False):
                 length = signature + (20 if wide else 12)
                 fits = (room >= length) & (fitting == 0) & (is_signed if signature else True)
-                fits &= _agree(pieces.data, positions + signature, columns, rows, wide=wide)
+                fits &= _agree(data, positions + signature, columns, rows, wide=wide)
                 fitting[fits] = length
-        agree[pieces.rows] = fitting > 0
+        agree[places] = fitting > 0
         guess = np.where(room >= _LONGEST - 4, _LONGEST - 4, _SHORTEST) + 4 * is_signed
-        lengths[pieces.rows] = np.where(fitting, fitting, np.where(room < _SHORTEST, 0, np.minimum(guess, room)))
+        lengths[places] = np.where(fitting, fitting, np.where(room < _SHORTEST, 0, np.minimum(guess, room)))
     return lengths, agree
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.coalesced_reads import MARGIN, Pieces, read_pieces
+from ozx.archive.coalesced_reads import MARGIN, read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.entry_reading import header_contradiction, read_header_at
-from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields
+from ozx.archive.extra_fields import ExtraCensus, count_extra_fields
 from ozx.archive.records import (
     CENTRAL_HEADER,
     EXTRA_ZIP64,
@@ -38,14 +38,6 @@ _EXTRA_GUESS = 128
 _PEEK = len(LOCAL_SIGNATURE)
 
 
-class HeaderFault(NamedTuple):
-    """A fault in the local header of entry `entry`, and the rule that the header violates."""
-
-    entry: int
-    message: str
-    rule: str
-
-
 @dataclass(slots=True)
 class LocalHeaders:
     """The local file headers of an archive; row i is the header of entry i in the central directory."""
@@ -56,8 +48,8 @@ class LocalHeaders:
     flags: NDArray[np.uint16]  # the flags of each header; 0 for an unreadable one
     has_descriptor: NDArray[np.bool_]  # whether the header announces a data descriptor
     extras: ExtraCensus  # the extra fields of the local headers
-    # headers that are missing or truncated, or that contradict the central directory
-    faults: list[HeaderFault] = field(default_factory=list)
+    # headers that are missing or truncated, or that contradict the central directory: entry, message, broken rule
+    faults: list[tuple[int, str, str]] = field(default_factory=list)
 
 
 def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
@@ -72,33 +64,38 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
     )
     starts = columns.header_offsets[entries].astype(np.int64)
     guesses = starts + (LOCAL_HEADER.size + _EXTRA_GUESS + _PEEK) + columns.name_lengths[entries]
-    for pieces in read_pieces(source, starts, guesses):
-        for index in _add_matching(pieces, entries[pieces.rows], columns, headers).tolist():
+    for data, rows, positions, ends in read_pieces(source, starts, guesses):
+        for index in _add_matching(data, positions, ends, entries[rows], columns, headers).tolist():
             _add_one(source, columns, int(index), headers)
     return headers
 
 
 def _add_matching(
-    pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders
+    data: bytes,
+    positions: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    entries: NDArray[np.int64],
+    columns: Columns,
+    headers: LocalHeaders,
 ) -> NDArray[np.int64]:
     """Add to `headers` all local headers that match the central directory; return the entries whose headers differ."""
-    data, everything = pieces.data, entries
-    rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
-    local = gather(data, _HEADER, pieces.positions[rows])
+    everything = entries
+    rows = np.flatnonzero(positions + LOCAL_HEADER.size <= ends)
+    local = gather(data, _HEADER, positions[rows])
     lengths = LOCAL_HEADER.size + local["name_length"].astype(np.int64) + local["extra_length"]
     is_header = local["signature"] == _SIGNATURE
-    is_header &= pieces.positions[rows] + lengths + _PEEK <= pieces.ends[rows]
+    is_header &= positions[rows] + lengths + _PEEK <= ends[rows]
     rows, local, lengths = rows[is_header], local[is_header], lengths[is_header]
-    agrees = _agrees(data, pieces.positions[rows], local, columns, entries[rows])
+    agrees = _agrees(data, positions[rows], local, columns, entries[rows])
     rows, local, lengths = rows[agrees], local[agrees], lengths[agrees]
-    positions, entries = pieces.positions[rows], entries[rows]
+    positions, entries = positions[rows], entries[rows]
     headers.lengths[entries] = lengths
     headers.begins_as_archive[entries] = gather(data, "<u4", positions + lengths) == _SIGNATURE
     headers.flags[entries] = local["flags"]
     headers.has_descriptor[entries] = is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
     is_wide = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
     extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
-    widened = Widened(is_wide, _sizes(columns, entries), is_streamed)
+    widened = is_wide, _sizes(columns, entries), is_streamed
     count_extra_fields(data, extra_starts, positions + lengths, entries, widened, headers.extras)
     return np.delete(everything, rows)
 
@@ -157,7 +154,7 @@ def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHea
         local = read_header_at(source, offset)
     except FormatError as error:
         rule = error.rule or "zip/local-header"
-        headers.faults.append(HeaderFault(index, f"local file header at {offset:,}: {error.message}", rule))
+        headers.faults.append((index, f"local file header at {offset:,}: {error.message}", rule))
         return
     headers.lengths[index] = local.length
     headers.begins_as_archive[index] = source.read_at(offset + local.length, _PEEK) == LOCAL_SIGNATURE
@@ -165,10 +162,10 @@ def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHea
     headers.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
     row, extra = np.array([index]), local.extra
     is_wide = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
-    widened = Widened(is_wide, _sizes(columns, row), np.array([is_streamed]))
+    widened = is_wide, _sizes(columns, row), np.array([is_streamed])
     count_extra_fields(extra + MARGIN, np.array([0]), np.array([len(extra)]), row, widened, headers.extras)
     contradiction = header_contradiction(columns.header(index), local)
     if contradiction is not None:
         headers.extras.contradicts[index] = False  # the header's fault already reports it
         message = f"{contradiction} (local file header at {offset:,})"
-        headers.faults.append(HeaderFault(index, message, "zip/local-header"))
+        headers.faults.append((index, message, "zip/local-header"))

@@ -78,17 +78,17 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
     `FormatError`: A name is dangerous or empty (``zip/name``); an entry is a link or a device (``zip/symlink``,
     ``zip/special-file``), or has the name of an archive (``rfc9/not-embedded``).
     """
-    kinds = find_kinds(columns, np.empty(0, np.int64))
+    symlinks, special, folder_values, _ = find_kinds(columns, np.empty(0, np.int64))
     for rows, rule, what in (
-        (kinds.symlinks, "zip/symlink", "a symbolic link, which ozx does not follow"),
-        (kinds.special, "zip/special-file", "a device, pipe or socket"),
+        (symlinks, "zip/symlink", "a symbolic link, which ozx does not follow"),
+        (special, "zip/special-file", "a device, pipe or socket"),
     ):
         if len(rows):
             raise _refused(path, columns.name(int(rows[0])), f"it is {what}", rule)
     names, has_backslash, has_dot = _without_slips(columns)
     repaired = RepairedNames(names, np.arange(len(columns)))
-    repairer = _NameRepairer(columns, path, repaired, set(kinds.folder_values.tolist()))
-    suspects = sorted({*_find_suspects(names).tolist(), *kinds.folder_values.tolist()})
+    repairer = _NameRepairer(columns, path, repaired, set(folder_values.tolist()))
+    suspects = sorted({*_find_suspects(names).tolist(), *folder_values.tolist()})
     for row in suspects:
         repairer.repair(row)
     for slips, tally in ((has_backslash, repaired.backslashed), (has_dot, repaired.dotted)):

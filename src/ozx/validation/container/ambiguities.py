@@ -33,7 +33,7 @@ def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
-    end, found = facts.end, facts.ambiguities
+    end = facts.end
     # 4.3.14.1 and 4.3.14.2: the size of the ZIP64 end record; programs do not read past its fields.
     if end.zip64_length not in (None, ZIP64_END_LENGTH):
         message = (
@@ -46,25 +46,25 @@ def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
         message = "the ZIP64 locator counts 0 parts; expected 1. unzip and bsdtar refuse the file"
         yield make_finding("zip/end-record", message, offset=end.end_offset)
     # 4.3.16: readers search for the signature of the end record from the end of the file backwards.
-    if found.end_in_comment is not None:
+    if facts.end_in_comment is not None:
         message = (
             "the archive comment contains the signature of an end record; zipfile, unzip and bsdtar read this "
             "record instead of the archive's end record"
         )
-        yield make_finding("zip/end-record", message, offset=found.end_in_comment)
+        yield make_finding("zip/end-record", message, offset=facts.end_in_comment)
     # 4.3.6 and 4.3.13
-    if found.bytes_after_directory:
-        what = "a digital signature of " if found.is_signed else ""
-        message = f"{what}{found.bytes_after_directory:,} bytes are between the central directory and the end record"
+    if facts.bytes_after_directory:
+        what = "a digital signature of " if facts.is_signed else ""
+        message = f"{what}{facts.bytes_after_directory:,} bytes are between the central directory and the end record"
         offset = end.directory_offset + end.directory_size
         yield make_finding("zip/bytes-after-directory", message, offset=offset)
 
 
 def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
-    found, end = facts.ambiguities, facts.end
+    end = facts.end
     # 4.3.6
-    if found.leading_entries:
-        message = f"the file begins with {found.leading_entries:,} bytes of entries that the directory does not list"
+    if facts.leading_entries:
+        message = f"the file begins with {facts.leading_entries:,} bytes of entries that the directory does not list"
         yield make_finding("zip/leading-entries", message, offset=0)
     # 4.3.6: an archive without entries has nothing but the end record.
     if not len(facts.columns) and end.end_offset:
@@ -73,7 +73,7 @@ def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
-    paths = dict(facts.ambiguities.other_paths)
+    paths = facts.other_paths
 
     def other_path(entry: int, name: str) -> str:
         path = brief(paths[entry].decode("utf-8", "replace"))
@@ -85,8 +85,8 @@ def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
 
 def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
     for place, entries in (
-        ("local header", facts.ambiguities.broken_local_extras),
-        ("header in the central directory", facts.ambiguities.broken_central_extras),
+        ("local header", facts.broken_local_extras),
+        ("header in the central directory", facts.broken_central_extras),
     ):
         # 4.5.1
         yield from each_entry(
@@ -100,32 +100,31 @@ def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
 def _check_attributes(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.15
     for entries, fault in (
-        (facts.kinds.folder_values, "a folder according to its attributes, but its name does not end in a slash"),
-        (facts.kinds.volume_labels, "a volume label according to its attributes, not a file or a folder"),
+        (facts.folder_values, "a folder according to its attributes, but its name does not end in a slash"),
+        (facts.volume_labels, "a volume label according to its attributes, not a file or a folder"),
     ):
         yield from each_entry(facts, "zip/attributes", entries, f"entry {{name!r}} is {fault}")
 
 
 def _check_flags(facts: ArchiveFacts) -> Iterator[Finding]:
-    found = facts.ambiguities
     # 4.4.4: the flags of a local header and of its header in the directory are the same.
     message = "entry {name!r}: its two headers have different flags; 7-Zip refuses the entry"
-    yield from each_entry(facts, "zip/local-header", found.differing_flags, message)
+    yield from each_entry(facts, "zip/local-header", facts.differing_flags, message)
     # 4.4.4, bit 3: readers find the right bytes, because they use the sizes in the directory.
     message = "entry {name!r}: only one of its two headers announces a data descriptor"
-    yield from each_entry(facts, "zip/local-header", found.differing_descriptors, message, "warning")
+    yield from each_entry(facts, "zip/local-header", facts.differing_descriptors, message, "warning")
     # 4.4.4, bit 5
-    yield from each_entry(facts, "zip/flags", found.patched, "entry {name!r} claims to be patch data", "error")
+    yield from each_entry(facts, "zip/flags", facts.patched, "entry {name!r} claims to be patch data", "error")
     # 4.4.4
-    if len(found.unknown_flags):
-        first = int(found.unknown_flags[0])
+    if len(facts.unknown_flags):
+        first = int(facts.unknown_flags[0])
         flags = f"the flags of the first are 0x{int(facts.columns.flags[first]):04X}"
-        message = f"{len(found.unknown_flags):,} entries have undefined flags; {flags}"
+        message = f"{len(facts.unknown_flags):,} entries have undefined flags; {flags}"
         yield make_finding("zip/flags", message, entry=facts.columns.name(first))
 
 
 def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
-    versions = facts.ambiguities.versions
+    versions = facts.versions
     new = (versions > MOST_NEEDED).nonzero()[0]
     # 4.4.3.2
     if len(new):
@@ -133,7 +132,7 @@ def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
         message = f"{len(new):,} entries require a ZIP version above 4.6, up to {most // 10}.{most % 10}"
         yield make_finding("zip/version-needed", message, entry=facts.columns.name(int(new[0])))
     message = "entry {name!r} needs a reader on VMS; unzip skips the entry"
-    yield from each_entry(facts, "zip/version-needed", facts.ambiguities.needs_vms, message)
+    yield from each_entry(facts, "zip/version-needed", facts.needs_vms, message)
 
 
 def each_entry(

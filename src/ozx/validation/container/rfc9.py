@@ -51,7 +51,7 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
     def embedded(entry: int, name: str) -> str:
         return f"entry {name!r} is an archive according to its {'content' if entry in by_content else 'name'}"
 
-    archives = sorted(by_content | set(facts.names.archives.tolist()))
+    archives = sorted(by_content | set(facts.archive_names))
     yield from each_entry(facts, "rfc9/not-embedded", archives, embedded)
     # RFC-9: "The ZIP64 format extension SHOULD be used, irrespective of the ZIP file size."
     local, central = (int(extras.has_zip64.sum()) for extras in (facts.local.extras, facts.central_extras))

@@ -116,16 +116,16 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
 def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     columns = facts.columns
     for rule in ("zip/truncated", "zip/local-header"):
-        faults = [fault for fault in facts.local.faults if fault.rule == rule]
+        faults = [fault for fault in facts.local.faults if fault[2] == rule]
         # 4.3.2: each entry has a local header that corresponds to its header in the central directory.
         yield from each(
             rule,
             faults,
             lambda fault: make_finding(
-                fault.rule,
-                f"entry {columns.name(fault.entry)!r}: {fault.message}",
-                entry=columns.name(fault.entry),
-                offset=int(columns.header_offsets[fault.entry]),
+                fault[2],
+                f"entry {columns.name(fault[0])!r}: {fault[1]}",
+                entry=columns.name(fault[0]),
+                offset=int(columns.header_offsets[fault[0]]),
             ),
         )
     # 4.3.9: the data descriptor agrees with the central directory.
@@ -163,14 +163,14 @@ def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
-    columns, names = facts.columns, facts.names
+    columns = facts.columns
 
     # 4.4.17.1
     yield from each_entry(
-        facts, "zip/name", names.faulty, lambda _, name: f"entry name {name!r} is refused: {name_fault(name)}"
+        facts, "zip/name", facts.faulty_names, lambda _, name: f"entry name {name!r} is refused: {name_fault(name)}"
     )
     # 4.3.8: an entry for a folder has no bytes.
-    full = [entry for entry in names.directories.tolist() if columns.uncompressed_sizes[entry]]
+    full = [entry for entry in facts.directories.tolist() if columns.uncompressed_sizes[entry]]
     yield from each_entry(
         facts, "zip/name", full, "entry {name!r} has bytes, although its name ends in a slash like a folder name"
     )
@@ -180,20 +180,18 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
         message = f"{len(entries):,} entries are called {name!r}; programs differ in which of these entries they read"
         return make_finding("zip/duplicate-name", message, entry=name)
 
-    yield from each("zip/duplicate-name", names.duplicates, duplicate)
+    yield from each("zip/duplicate-name", facts.duplicates, duplicate)
 
     def folder(pair: tuple[int, int]) -> Finding:
         name, below = map(columns.name, pair)
         message = f"entry {name!r} has a value, but is also the folder of {below!r}"
         return make_finding("zip/value-and-folder", message, entry=name)
 
-    yield from each("zip/value-and-folder", names.also_folders, folder)
+    yield from each("zip/value-and-folder", facts.also_folders, folder)
     # 4.4.4, bit 11, and appendix D.
-    if len(names.unmarked):
-        name = columns.name(int(names.unmarked[0]))
-        message = (
-            f"{len(names.unmarked):,} names are not ASCII and not declared as UTF-8; ozx reads the first as {name!r}"
-        )
+    if len(facts.unmarked_names):
+        count, name = len(facts.unmarked_names), columns.name(facts.unmarked_names[0])
+        message = f"{count:,} names are not ASCII and not declared as UTF-8; ozx reads the first as {name!r}"
         yield make_finding("zip/name-encoding", message, entry=name)
 
 
@@ -222,10 +220,10 @@ def _sizes(facts: ArchiveFacts, entry: int) -> tuple[int, int]:
 
 def _check_kinds(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.15
-    yield from each_entry(facts, "zip/symlink", facts.kinds.symlinks, "entry {name!r} is a symbolic link")
+    yield from each_entry(facts, "zip/symlink", facts.symlinks, "entry {name!r} is a symbolic link")
     message = "entry {name!r} is a device, pipe or socket according to its attributes"
-    yield from each_entry(facts, "zip/special-file", facts.kinds.special, message)
-    directories = facts.kinds.directories
+    yield from each_entry(facts, "zip/special-file", facts.special, message)
+    directories = facts.directories
     # 4.3.8
     if len(directories):
         name = facts.columns.name(int(directories[0]))
