@@ -1,9 +1,10 @@
-"""Marks of files on this computer: a file that has another mark than before has changed."""
+"""Marks of files, on this computer or at a URL: a file that has another mark than before has changed."""
 
 from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 from ozx.errors import FormatError
 
@@ -14,6 +15,13 @@ FileMark = tuple[int, int]
 #: The hint for a file that stays open, such as that of a store.
 OPEN_AGAIN = "Open it again to read the current file."
 _HINT = "Wait until the program that writes the file has finished, then try again."
+
+
+class Mark(NamedTuple):
+    """The mark of a file at a URL."""
+
+    size: int  # length of the whole file
+    identity: str  # its ETag, else the time of its last modification, else nothing
 
 
 def mark_of(status: os.stat_result) -> FileMark:

@@ -12,8 +12,8 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
+from ozx.marks import Mark
 from ozx.store.current_objects import CurrentObjects, ObjectMarks
 from ozx.store.read_only_stores import SourceStore
 

@@ -15,8 +15,8 @@ import pytest
 from remote_archives import CHUNK, build, opened
 
 from ozx.archive.remote import helper
+from ozx.archive.remote.cache import KeptBytes, Record
 from ozx.archive.remote.source import RemoteSource
-from ozx.archive.remote.transport import Answer
 from ozx.errors import ResourceError, UsageError
 from ozx.faults import FaultError
 
@@ -85,7 +85,7 @@ class TestForks:
 
             def work():
                 assert reader.read(3) == CHUNK
-                helper = reader.source._of_process.transport._process
+                helper = reader.source._opened._process
                 helper.kill()
                 helper.wait()
                 with pytest.raises(ResourceError, match="has ended") as caught:
@@ -108,7 +108,7 @@ class Broken:
     def fetch(self, offset, length, expected):
         if self.error is not None:
             raise self.error
-        return Answer(0, b"", threading.Lock())
+        return Record(threading.Lock(), (KeptBytes(0, b""),))
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def test_every_exception_is_answered(error, kind, words):
 
 def test_an_answer_that_cannot_be_unpickled_is_an_error():
     ours, theirs = socket.socketpair()
-    waiting: dict[int, Future[Answer]] = {0: Future(), 1: Future()}
+    waiting: dict[int, Future[Record]] = {0: Future(), 1: Future()}
     futures = list(waiting.values())
     with Connection(theirs.detach()) as other:
         other.send_bytes(b"no pickle")

@@ -13,7 +13,6 @@ DATA = bytes(range(250)) * 4
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", 100)
     monkeypatch.setattr(module, "_LONG", 80)
 
 
@@ -33,7 +32,7 @@ def read(runs, *spans):
 
 def test_a_block_that_is_displaced_again_and_again_is_not_requested_for_ever():
     server = Server()
-    runs = Runs(server.fetch)
+    runs = Runs(server.fetch, 100)
     for _ in range(20):
         read(runs, *((100 * number + 3, 5) for number in range(9)))
     assert [length for _, length in server.requests].count(100) == 9 * 3
@@ -41,7 +40,7 @@ def test_a_block_that_is_displaced_again_and_again_is_not_requested_for_ever():
 
 def test_threads_share_a_request():
     server, barrier = Server(), threading.Barrier(8)
-    runs = Runs(server.fetch)
+    runs = Runs(server.fetch, 100)
     read(runs, (0, 1))
 
     def read_later(offset):
@@ -61,7 +60,7 @@ def test_a_block_is_requested_again_after_an_error():
             raise errors.pop()
         return server.fetch(offset, length)
 
-    runs = Runs(fetch)
+    runs = Runs(fetch, 100)
     read(runs, (0, 1))
     with pytest.raises(ConnectionError):
         runs.read(5, 1)

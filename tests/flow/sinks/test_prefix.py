@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from ozx.archive.remote import upload
-from ozx.archive.remote.s3 import FoundObject
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks import prefix
 from ozx.flow.sinks.prefix import NewObjects
@@ -36,7 +35,7 @@ class Client:
         self.server.requests.append(("find", self.key))
         self.server.before_find(self.key)
         found = self.server.objects.get(self.key)
-        return None if found is None else FoundObject(len(found[0]), found[1])
+        return None if found is None else (len(found[0]), found[1])
 
     def put(self, body, mark, *, replace):
         self.server.requests.append(("put", self.key))

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.remote.errors import printable_url
+from ozx.marks import Mark
 
 #: The key of the option ``cache`` among the options of `ozx.archive.remote.access.storage_options`.
 CACHE = "ozx_cache"
@@ -51,20 +52,10 @@ class KeptBytes(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The cached spans of a remote file, with the length and the ETag of the file."""
+    """Bytes of a remote file, as a server sent or the cache kept them; the last span of a first answer is the tail."""
 
-    size: int
-    tag: str
+    mark: Mark  # of the file
     spans: tuple[KeptBytes, ...]
-
-    def is_of(self, mark: tuple[int, str]) -> bool:
-        """Return whether the record belongs to the file with this length and ETag, and contains the file's end."""
-        return (
-            mark == (self.size, self.tag)
-            and has_strong_tag(self.tag)
-            and self.spans[-1:] != ()
-            and (self.spans[-1].stop == self.size)
-        )
 
 
 def has_strong_tag(identity: str) -> bool:
@@ -104,7 +95,7 @@ def store_record(url: str, options: Mapping[str, Any], record: Record) -> None:
     """Store the record of a URL, if possible; remove the oldest ones of a cache above 256 MiB."""
     path = _path_of(url, options)
     spans = _joined(record.spans)
-    if not path or not has_strong_tag(record.tag) or sum(len(span.data) for span in spans) > LONGEST_RECORD:
+    if not path or not has_strong_tag(record.mark.identity) or sum(len(span.data) for span in spans) > LONGEST_RECORD:
         return
     with contextlib.suppress(OSError):
         folder = os.path.dirname(path)
@@ -136,7 +127,7 @@ def _path_of(url: str, options: Mapping[str, Any]) -> str:
 
 def _encode(record: Record) -> list[bytes | memoryview]:
     spans = [[span.offset, len(span.data), crc32(span.data)] for span in record.spans]
-    header = json.dumps({"size": record.size, "tag": record.tag, "spans": spans}).encode("ascii")
+    header = json.dumps({"size": record.mark.size, "tag": record.mark.identity, "spans": spans}).encode("ascii")
     return [_MAGIC, _FRAME.pack(len(header), crc32(header)), header, *(span.data for span in record.spans)]
 
 
@@ -157,7 +148,7 @@ def _read(data: bytes) -> Record:
         position += size
     if position != len(data):
         raise ValueError("damaged")
-    return Record(content["size"], content["tag"], tuple(spans))
+    return Record(Mark(content["size"], content["tag"]), tuple(spans))
 
 
 def _joined(spans: Iterable[KeptBytes]) -> tuple[KeptBytes, ...]:

@@ -16,9 +16,10 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
 from ozx.archive.remote.object_store import ETags, Requests, damaged_error, md5_of
-from ozx.archive.remote.transport import Mark, is_forked
+from ozx.archive.remote.transport import is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError, ResourceError
+from ozx.marks import Mark
 from ozx.threads import map_ahead
 
 #: Number of requests at a time.
@@ -67,17 +68,11 @@ class RemoteFolder:
         store = self._store()
         self._count()
         try:
-            mark = _mark(store.run(lambda opened: store.module.head(opened, key)))
-        except OzxError:
-            raise
-        except FileNotFoundError:
+            mark = _mark(store.ask(lambda opened: store.module.head(opened, key), self.name_of(key), key=key))
+        except KeyError:
             return None
-        except store.failures as error:
-            failure = explain(error, self.name_of(key))
-        else:
-            count_traffic(1, 0)
-            return mark
-        raise failure
+        count_traffic(1, 0)
+        return mark
 
     def find_all(self, keys: Iterable[str]) -> Iterator[tuple[str, Mark]]:
         """Yield those of the keys that exist, in order, with their marks; make up to 64 requests at a time."""
@@ -124,7 +119,6 @@ class RemoteFolder:
         is_whole = offset == 0 and (length is None or (expected is not None and length == expected.size))
         span: Any = None if is_whole else {"offset": offset} if length is None else (offset, offset + length)
         self._count()
-        missing = False
 
         def request(opened: Any) -> tuple[Mark, bytes]:
             result = store.module.get(opened, key, options={} if span is None else {"range": span})
@@ -133,23 +127,16 @@ class RemoteFolder:
                 raise changed_error(self.name_of(key), expected.size, mark.size)
             return mark, bytes(result.bytes())
 
+        most = length if expected is None else min(length or expected.size, expected.size)
         try:
-            mark, data = store.run(request, length if expected is None else min(length or expected.size, expected.size))
-        except OzxError:
-            raise
-        except FileNotFoundError:
-            missing = True
-        except store.failures as error:
-            failure = explain(error, self.name_of(key))
-        else:
-            self._count(0, len(data))
-            count_traffic(1, len(data))
-            return mark, data
-        if not missing:
-            raise failure
-        if expected is not None:  # the object existed before
-            raise changed_error(self.name_of(key), expected.size, 0)
-        raise KeyError(key)
+            mark, data = store.ask(request, self.name_of(key), most, key)
+        except KeyError:
+            if expected is None:
+                raise
+            raise changed_error(self.name_of(key), expected.size, 0) from None  # the object existed before
+        self._count(0, len(data))
+        count_traffic(1, len(data))
+        return mark, data
 
     def missing(self, offset: int, length: int) -> int:
         """Return the number of bytes that a read would request, which is always `length`."""
@@ -180,16 +167,10 @@ class RemoteFolder:
         """Return the objects directly in a folder, and the sub-folders that must still be listed."""
         store = self._store()
         self._count()
-        try:
-            result = store.run(lambda opened: store.module.list_with_delimiter(opened, prefix or None), None)
-        except OzxError:
-            raise
-        except store.failures as error:
-            failure = explain(error, self.name_of(prefix) if prefix else self.name)
-        else:
-            count_traffic(1, 0)
-            return list(map(_object, result["objects"])), list(result["common_prefixes"])
-        raise failure
+        name = self.name_of(prefix) if prefix else self.name
+        result = store.ask(lambda opened: store.module.list_with_delimiter(opened, prefix or None), name, None)
+        count_traffic(1, 0)
+        return list(map(_object, result["objects"])), list(result["common_prefixes"])
 
     def _list_below(self, prefix: str) -> tuple[list[tuple[str, Mark]], list[str]]:
         """Return all objects below a folder; the second list, for its sub-folders, is always empty."""

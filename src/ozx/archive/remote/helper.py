@@ -22,10 +22,12 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ozx.archive.remote.cache import KeptBytes, Record
 from ozx.archive.remote.deadline import in_background
-from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport
+from ozx.archive.remote.transport import ObstoreTransport
 from ozx.errors import OzxError, ResourceError
 from ozx.faults import as_error
+from ozx.marks import Mark
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from ozx.archive.remote.helper import serve; serve({descriptor})"
 _SECONDS_TO_END = 5
@@ -38,7 +40,7 @@ class HelperTransport:
         self._pid = os.getpid()
         self._numbers = count()
         self._sending = threading.Lock()
-        self._waiting: dict[int, Future[Answer]] = {}
+        self._waiting: dict[int, Future[Record]] = {}
         self._socket, theirs = socket.socketpair()
         with theirs:
             descriptor = theirs.fileno()
@@ -62,11 +64,11 @@ class HelperTransport:
         if hasattr(self, "_process"):
             self.close()
 
-    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
+    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Record:
         """Fetch bytes by a request of the helper process; see `ObstoreTransport.fetch`."""
         return self._ask(offset, length, expected).result()
 
-    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
+    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Record:
         """Fetch bytes by a request of the helper process; see `ObstoreTransport.fetch_async`."""
         return await asyncio.wrap_future(self._ask(offset, length, expected))
 
@@ -85,8 +87,8 @@ class HelperTransport:
             self._process.kill()
             self._process.wait()
 
-    def _ask(self, offset: int | None, length: int, expected: Mark | None) -> Future[Answer]:
-        number, future = next(self._numbers), Future[Answer]()
+    def _ask(self, offset: int | None, length: int, expected: Mark | None) -> Future[Record]:
+        number, future = next(self._numbers), Future[Record]()
         future.set_running_or_notify_cancel()  # from here on the future cannot be cancelled
         self._waiting[number] = future
         try:
@@ -105,7 +107,7 @@ def _ended(error: BaseException) -> ResourceError:
     )
 
 
-def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None:
+def _receive(connection: Connection, waiting: dict[int, Future[Record]]) -> None:
     """Receive responses and pass them to the waiting threads, until the connection ends."""
     end: BaseException = EOFError()
     try:
@@ -159,7 +161,8 @@ def _answer(
     answer = failure = None
     try:
         answer = transport.fetch(offset, length, expected)
-        answer = answer._replace(data=bytes(answer.data))  # views cannot be sent
+        spans = tuple(KeptBytes(span.offset, bytes(span.data)) for span in answer.spans)  # views cannot be sent
+        answer = answer._replace(spans=spans)
     except BaseException as error:  # noqa: BLE001 (the client waits without limit, so every request needs an answer)
         failure = _answerable(error)
     with sending, suppress(OSError):  # the client has closed the connection

@@ -14,9 +14,9 @@ from urllib.parse import quote, urlsplit
 from ozx.archive.remote.access import allows_http
 from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
-from ozx.archive.remote.errors import explain_options, printable_url
+from ozx.archive.remote.errors import explain, explain_options, printable_url
 from ozx.archive.remote.retries import Retries, ask_headers, ask_retry_after
-from ozx.errors import ResourceError
+from ozx.errors import OzxError, ResourceError
 from ozx.extras import install_hint
 
 # Comparison of the bytes of remote objects with ETags that are the MD5 of their object.
@@ -181,6 +181,22 @@ class Requests:
         """
         store = self._store_for(length)
         return self._retries.run(lambda: request(store))
+
+    def ask(self, request: Callable[[Any], _T], name: str, length: int | None = 0, key: str | None = None) -> _T:
+        """Return the same result as `run`; errors are those of ozx, about the file `name`.
+
+        If a `key` is given and nothing exists at the URL, raise a `KeyError` with this key. Errors are raised outside of
+        the except block: inside, Python would attach obstore's errors, which quote the URL with its query, as
+        ``__context__``, which logs and pickled errors contain.
+        """
+        try:
+            return self.run(request, length)
+        except OzxError:
+            raise
+        except self.failures as error:
+            is_missing = key is not None and isinstance(error, FileNotFoundError)
+            failure = KeyError(key) if is_missing else explain(error, name)
+        raise failure
 
     async def run_async(self, request: Callable[[Any], Awaitable[_T]], length: int = 0) -> _T:
         """Return the same result as `run`, without blocking the event loop."""

@@ -140,18 +140,19 @@ _USUAL_COPIED = _GIB
 _USUAL_SENT = 16 * _MIB
 
 
-class UploadedPart(NamedTuple):
-    """One part of a new object: runs of bytes to send, or a range of the old object to copy."""
+#: A part of a new object: a range of the old object, which the server copies, or runs of bytes to send.
+UploadedPart = Run | tuple[Run, ...]
 
-    runs: tuple[Run, ...]  # empty if the server copies
-    offset: int  # in the old object; 0 for bytes to send
-    length: int
 
-    @property
-    def old_span(self) -> tuple[int, int]:
-        """The start and the end offset of the old bytes in a sent part; both are 0 if all bytes are new."""
-        old = [run for run in self.runs if run.data is None]
-        return (old[0].offset, old[-1].offset + old[-1].length) if old else (0, 0)
+def length_of(part: UploadedPart) -> int:
+    """Return the length of a part in bytes."""
+    return part.length if isinstance(part, Run) else sum(run.length for run in part)
+
+
+def _old_span(runs: tuple[Run, ...]) -> tuple[int, int]:
+    """Return the start and the end offset of the old bytes in a part to send; both are 0 if all bytes are new."""
+    old = [run for run in runs if run.data is None]
+    return (old[0].offset, old[-1].offset + old[-1].length) if old else (0, 0)
 
 
 def plan_parts(runs: Sequence[Run]) -> list[UploadedPart]:
@@ -194,7 +195,8 @@ def _iter_sent(runs: list[Run], usual: int) -> Iterator[UploadedPart]:
     count = max(1, left // usual) if runs else 0
     pending = runs[::-1]
     for number in range(count):
-        length = room = left // (count - number)
+        room = left // (count - number)
+        left -= room
         taken = []
         while pending and room:
             run = pending.pop()
@@ -204,8 +206,7 @@ def _iter_sent(runs: list[Run], usual: int) -> Iterator[UploadedPart]:
                 run = first
             taken.append(run)
             room -= run.length
-        left -= length
-        yield UploadedPart(tuple(taken), 0, length)
+        yield tuple(taken)
 
 
 def _cut(run: Run, length: int) -> tuple[Run, Run]:
@@ -218,7 +219,7 @@ def _iter_copied(offset: int, length: int, longest: int) -> Iterator[UploadedPar
     count = -(-length // longest)
     for number in range(count):
         size = length // (count - number)
-        yield UploadedPart((), offset, size)
+        yield Run(offset, size)
         offset, length = offset + size, length - size
 
 
@@ -271,15 +272,15 @@ def predict_cost(
 
     `missing` returns how many bytes of a span (offset, length) have to be requested.
     """
-    sent = [part for part in parts if part.runs]
-    spans = [missing(start, stop - start) for start, stop in (part.old_span for part in sent)]
+    sent = [part for part in parts if not isinstance(part, Run)]
+    spans = [missing(start, stop - start) for start, stop in map(_old_span, sent)]
     # Two requests check the object before and after the new object is created. One request creates a whole object; two
     # requests begin and complete an upload in parts.
-    calls = 2 + (1 if _is_whole(parts) else len(parts) + 2)
+    calls = 2 + (1 if len(parts) == 1 else len(parts) + 2)
     return (
         bytes_read + sum(spans),
-        sum(part.length for part in sent),
-        sum(part.length for part in parts if not part.runs),
+        sum(map(length_of, sent)),
+        sum(part.length for part in parts if isinstance(part, Run)),
         requests + sum(span > 0 for span in spans) + calls,
     )
 
@@ -292,9 +293,10 @@ def replace_object(old: OldObject, parts: Sequence[UploadedPart], read: ReadAt) 
     properties = dict(old.properties)
     mark = uuid.uuid4().hex
     properties["Metadata"] = {**properties.get("Metadata", {}), MARK: mark}
-    if _is_whole(parts):
+    first, *others = parts
+    if not (others or isinstance(first, Run)):  # one request can create the object
         try:
-            body = _bytes_of(parts[0], read)
+            body = _bytes_of(first, read)
             since = _check_unchanged(old)
             old.object.client.put_object(**old.object.target, **properties, Body=body, IfMatch=old.tag)
         except client_errors() as error:
@@ -303,12 +305,7 @@ def replace_object(old: OldObject, parts: Sequence[UploadedPart], read: ReadAt) 
         since = _upload(old, parts, read, properties, mark)
     # A server may ignore `If-Match`: let another program finish that also compared the ETag just before this one wrote.
     sleep(min(monotonic() - since, _LONGEST_PAUSE))
-    check_made(old.object.find(), sum(part.length for part in parts), mark, printable_url(old.url))
-
-
-def _is_whole(parts: Sequence[UploadedPart]) -> bool:
-    """Return whether the new object has a single part, so that one request can create it."""
-    return len(parts) == 1
+    check_made(old.object.find(), sum(map(length_of, parts)), mark, printable_url(old.url))
 
 
 def _upload(
@@ -341,7 +338,7 @@ def _make_part(old: OldObject, upload: str, read: ReadAt, numbered: tuple[int, U
     number, part = numbered
     arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
-        if part.runs:
+        if not isinstance(part, Run):
             answer = old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))
             return {"PartNumber": number, "ETag": str(answer["ETag"])}
         span = f"bytes={part.offset}-{part.offset + part.length - 1}"
@@ -350,15 +347,15 @@ def _make_part(old: OldObject, upload: str, read: ReadAt, numbered: tuple[int, U
         )
         return {"PartNumber": number, "ETag": str(answer["CopyPartResult"]["ETag"])}
     except client_errors() as error:
-        raise _explain(old, error, is_copy=not part.runs) from None
+        raise _explain(old, error, is_copy=isinstance(part, Run)) from None
 
 
-def _bytes_of(part: UploadedPart, read: ReadAt) -> bytes:
-    """Return the bytes of a part; read the bytes of the old object with one request."""
-    start, stop = part.old_span
+def _bytes_of(runs: tuple[Run, ...], read: ReadAt) -> bytes:
+    """Return the bytes of a part to send; read the bytes of the old object with one request."""
+    start, stop = _old_span(runs)
     old = memoryview(read(start, stop - start) if stop > start else b"")
     return b"".join(
-        old[run.offset - start : run.offset - start + run.length] if run.data is None else run.data for run in part.runs
+        old[run.offset - start : run.offset - start + run.length] if run.data is None else run.data for run in runs
     )
 
 

@@ -221,11 +221,13 @@ def _request(url: str) -> urllib.request.Request:
     return urllib.request.Request(plain, headers=headers)  # noqa: S310 (see ask_retry_after)
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Handler that does not follow redirects, so that no other server receives the password."""
-
-    def redirect_request(self, *arguments: Any, **keywords: Any) -> None:
-        del arguments, keywords
-
-
-_OPENER = urllib.request.build_opener(_NoRedirects)
+# Without the handler that follows redirects, so that no other server receives the password.
+_OPENER = urllib.request.OpenerDirector()
+for _handler in (
+    urllib.request.ProxyHandler(),
+    urllib.request.HTTPHandler(),
+    urllib.request.HTTPSHandler(),
+    urllib.request.HTTPDefaultErrorHandler(),
+    urllib.request.HTTPErrorProcessor(),
+):
+    _OPENER.add_handler(_handler)

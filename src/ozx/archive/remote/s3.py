@@ -12,7 +12,7 @@ import errno
 import os
 import random
 from collections.abc import Mapping
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.access import access_options, current_deadline
@@ -161,33 +161,26 @@ CONFLICTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 MARK = "ozxupload"
 
 
-class FoundObject(NamedTuple):
-    """An existing object: its length in bytes, and the random text with which an upload marked it."""
-
-    size: int
-    mark: str
-
-
 def was_made(client: S3Object, mark: str) -> bool:
     """Return whether the object exists and was written by the upload with this mark; False if the server is silent."""
     try:
         found = client.find()
     except ResourceError:  # the error of the upload is the one to report
         return False
-    return found is not None and found.mark == mark
+    return found is not None and found[1] == mark
 
 
-def check_made(found: FoundObject | None, size: int, mark: str, name: str) -> None:
+def check_made(found: tuple[int, str] | None, size: int, mark: str, name: str) -> None:
     """Raise an error if the object that a server has after an upload is not the one with this length and mark."""
-    if found is not None and found.mark != mark:
+    if found is not None and found[1] != mark:
         raise FormatError(
             "another program wrote this object at the same time; what was written here is lost",
             path=name,
             rule="zip/changed",
             hint="Look at the object, then run the command again.",
         )
-    if found is None or found.size != size:
-        there = "no object" if found is None else f"{found.size:,} bytes"
+    if found is None or found[0] != size:
+        there = "no object" if found is None else f"{found[0]:,} bytes"
         raise ResourceError(f"expected an object of {size:,} bytes on the server; found {there}", path=name)
 
 
@@ -208,15 +201,15 @@ class S3Object:
         vars(other).update(_url=url, target=_target_of(url), _tags={})
         return other
 
-    def find(self) -> FoundObject | None:
-        """Return the object, or None if it does not exist."""
+    def find(self) -> tuple[int, str] | None:
+        """Return the length of the object and the random text with which an upload marked it; None without object."""
         try:
             found = self.client.head_object(**self.target)
         except client_errors() as error:
             if error_code_of(error) not in _MISSING:
                 raise explain_client_error(error, self._url, doing="write") from None
         else:
-            return FoundObject(int(found["ContentLength"]), str(found.get("Metadata", {}).get(MARK, "")))
+            return int(found["ContentLength"]), str(found.get("Metadata", {}).get(MARK, ""))
         try:
             self.client.head_bucket(Bucket=self.target["Bucket"])
         except client_errors() as error:  # a policy may allow only writing

@@ -16,15 +16,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, KeptBytes, Record, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, is_forked
+from ozx.archive.remote.transport import ObstoreTransport, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
+from ozx.marks import Mark
 
 if TYPE_CHECKING:
     from ozx.archive.remote.helper import HelperTransport
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 # Reading of many values of one remote file with few requests.
 
-_BLOCK = 32 << 20
 _MOST_HELD = 4
 # A read of this length is a request of its own.
 _LONG = 8 << 20
@@ -42,14 +42,15 @@ _MOST_FETCHES = 3
 
 
 class Runs:
-    """Reader of the short reads of one file, by requests for blocks of 32 MiB; thread-safe.
+    """Reader of the short reads of one file, by requests for whole blocks; thread-safe.
 
     The first read in a block requests only its own bytes, the second read requests the block: a few values that lie far
     apart stay cheap. At most four blocks are held, those that were read last.
     """
 
-    def __init__(self, fetch: Callable[[int, int], bytes | memoryview]) -> None:
+    def __init__(self, fetch: Callable[[int, int], bytes | memoryview], block: int) -> None:
         self._fetch = fetch
+        self._length = block
         self._lock = threading.Lock()
         self._held: OrderedDict[int, Future[bytes | memoryview]] = OrderedDict()
         self._reads: Counter[int] = Counter()  # by block: one read, then the number of requests for the block
@@ -60,8 +61,8 @@ class Runs:
             return self._fetch(offset, length)
         found = []
         while length > 0:
-            block, start = divmod(offset, _BLOCK)
-            taken = min(length, _BLOCK - start)
+            block, start = divmod(offset, self._length)
+            taken = min(length, self._length - start)
             data = self._block(block)
             found.append(self._fetch(offset, taken) if data is None else data[start : start + taken])
             offset, length = offset + taken, length - taken
@@ -83,7 +84,7 @@ class Runs:
         if held is not None:
             return held.result()
         try:
-            own.set_result(self._fetch(block * _BLOCK, _BLOCK))
+            own.set_result(self._fetch(block * self._length, self._length))
         except BaseException as error:
             own.set_exception(error)
             with self._lock:
@@ -103,41 +104,11 @@ _PATIENCE = 0.0005
 _HEAD_LIMIT = 64 << 20
 
 
-class _OfProcess:
-    """A lock and a transport, which forked processes must not share."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.lock = threading.Lock()
-        self.transport: Transport | None = None
-
-
-class _Known(NamedTuple):
-    """Facts about the file from the first response of the server."""
-
-    mark: Mark
-    tail: KeptBytes  # the last bytes of the file
-    cached: tuple[KeptBytes, ...] = ()  # bytes that an earlier run read
-
-
-class _Kept:
-    """Spans of metadata that are written to the cache when the source is closed or deleted."""
-
-    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        self.url, self.options = url, options
-        self.mark: Mark | None = None
-        self.cached: tuple[KeptBytes, ...] = ()
-        self.spans: list[KeptBytes] = []
-
-    def add(self, span: KeptBytes, most: int) -> None:
-        if sum(len(kept.data) for kept in self.spans) + len(span.data) <= most:
-            self.spans.append(span)
-
-    def store(self) -> None:
-        spans, self.spans = self.spans, []
-        if spans and self.mark is not None:
-            self.cached = (*self.cached, *spans)
-            store_record(self.url, self.options, Record(self.mark.size, self.mark.identity, self.cached))
+def _store_kept(url: str, options: Mapping[str, Any], kept: dict[Mark, list[KeptBytes]]) -> None:
+    """Write the spans of metadata to the cache; called when the source is closed or deleted."""
+    while kept:
+        mark, spans = kept.popitem()
+        store_record(url, options, Record(mark, tuple(spans)))
 
 
 class RemoteSource:
@@ -164,14 +135,16 @@ class RemoteSource:
         self.requests = self.bytes_read = 0
         self._options = access_options(scheme, options or {})
         self._expected: Mark | None = None
-        self._known: _Known | None = None
+        # The first answer, and bytes that an earlier run read.
+        self._known: Record | None = None
+        self._cached: tuple[KeptBytes, ...] = ()
         self._head = KeptBytes(0, b"")
         self._reads_head = False
-        self._early_head: Future[Answer | None] | None = None
+        self._early_head: Future[Record | None] | None = None
         self._runs: Runs | None = None
-        self._kept = _Kept(url, self._options)
-        weakref.finalize(self, self._kept.store)
-        self._of_process = _OfProcess()
+        self._kept: dict[Mark, list[KeptBytes]] = {}  # metadata for the cache, by the mark of their file
+        weakref.finalize(self, _store_kept, url, self._options, self._kept)
+        self._begin_in_process()
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy requests the tail again, and raises if the file changed.
@@ -208,7 +181,7 @@ class RemoteSource:
 
     def read_in_runs(self) -> None:
         """Combine later short reads into requests for 32 MiB, because most of the file will be read."""
-        self._runs = Runs(self._request)
+        self._runs = Runs(self._request, self.block)
 
     @property
     def coalescing(self) -> tuple[int, int]:
@@ -217,9 +190,9 @@ class RemoteSource:
 
     def _request(self, offset: int, length: int) -> bytes | memoryview:
         """Return `length` bytes from `offset`, or fewer bytes where the tail of the file begins, by one request."""
-        length = min(length, self._first().tail.offset - offset)
+        length = min(length, self._first().spans[-1].offset - offset)
         self._count(length)
-        data = self._transport().fetch(offset, length, self._mark()).data
+        data = self._transport().fetch(offset, length, self._mark()).spans[0].data
         count_traffic(1, length)
         return data
 
@@ -234,7 +207,7 @@ class RemoteSource:
         if self._runs is not None:
             return await asyncio.to_thread(self.read_view, offset, length)
         self._count(missing)
-        data = (await self._transport().fetch_async(offset, missing, known.mark)).data
+        data = (await self._transport().fetch_async(offset, missing, known.mark)).spans[0].data
         count_traffic(1, missing)
         return b"".join((data, remembered)) if remembered else data
 
@@ -257,56 +230,62 @@ class RemoteSource:
     def keep(self, offset: int, data: bytes, *, is_directory: bool = False) -> None:
         """Keep bytes of metadata for later runs, if the server gives a strong ETag; see `ozx.archive.remote.cache`."""
         known = self._known
-        if known is None or not has_strong_tag(known.mark.identity) or known.tail.offset == 0:
+        if known is None or not has_strong_tag(known.mark.identity) or known.spans[-1].offset == 0:
             return
         span = KeptBytes(offset, data)
-        if any(held.offset <= offset and span.stop <= held.stop for held in (*known.cached, *self._kept.spans)):
+        if any(held.offset <= offset and span.stop <= held.stop for held in self._kept.get(known.mark, self._cached)):
             return
-        with self._own().lock:
-            if self._kept.mark is None:
-                self._kept.mark, self._kept.cached = known.mark, known.cached
-                self._kept.add(known.tail, LONGEST_RECORD)
-            self._kept.add(span, LONGEST_RECORD if is_directory else _HEAD_LIMIT)
+        with self._own_lock():
+            kept = self._kept.setdefault(known.mark, list(known.spans))
+            if sum(len(each.data) for each in kept) + len(data) <= (LONGEST_RECORD if is_directory else _HEAD_LIMIT):
+                kept.append(span)
 
     def check_unchanged(self) -> None:
         """Do nothing: every response is compared with the first response when it arrives."""
 
     def close(self) -> None:
         """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
-        self._kept.store()
+        _store_kept(self.url, self._options, self._kept)
         self._expected, self._known, self._head = self._mark(), None, KeptBytes(0, b"")
-        self._early_head = None
-        self._runs = None if self._runs is None else Runs(self._request)
-        transport, self._of_process = self._of_process.transport, _OfProcess()
+        self._early_head, self._cached = None, ()
+        self._runs = None if self._runs is None else Runs(self._request, self.block)
+        transport = self._opened
+        self._begin_in_process()
         if transport is not None:
             transport.close()
 
     def _mark(self) -> Mark | None:
         return self._expected if self._known is None else self._known.mark
 
-    def _first(self) -> _Known:
+    def _first(self) -> Record:
         """Return the facts from the first response; make the first request if necessary."""
         known = self._known
         if known is not None:
             return known
         transport = self._transport()
-        with self._own().lock:
+        with self._own_lock():
             if self._known is None:
                 record = find_record(self.url, self._options)
-                if record is not None and record.is_of(self._ask(transport, 1).mark):
-                    self._known = _Known(Mark(record.size, record.tag), record.spans[-1], record.spans)
+                if record is not None and self._is_present(record, transport):
+                    self._known, self._cached = record, record.spans
                 elif self._reads_head:
                     self._known = self._ask_both(transport)
                 else:
                     self._known = self._ask(transport, _TAIL)
             return self._known
 
-    def _ask_both(self, transport: Transport) -> _Known:
+    def _is_present(self, record: Record, transport: Transport) -> bool:
+        """Return whether a cached record is one of the present file, and contains its end; make a short request."""
+        mark, spans = record
+        is_present = self._ask(transport, 1).mark == mark and has_strong_tag(mark.identity)
+        return is_present and spans != () and spans[-1].stop == mark.size
+
+    def _ask_both(self, transport: Transport) -> Record:
         """Request the end of the file and, if the answer takes time, the beginning as well."""
         answered = threading.Event()
         expected = self._expected
 
-        def ask_head() -> Answer | None:
+        def ask_head() -> Record | None:
             return None if answered.wait(_PATIENCE) else transport.fetch(0, _HEAD, expected)
 
         self._early_head = in_background(ask_head)
@@ -315,50 +294,57 @@ class RemoteSource:
         finally:
             answered.set()
 
-    def _take_head(self, known: _Known) -> None:
+    def _take_head(self, known: Record) -> None:
         """Keep the beginning of the file, if it was requested early; after a failure, it will be requested again."""
-        with self._own().lock:
+        with self._own_lock():
             head, self._early_head = self._early_head, None
         with suppress(OzxError):
             answer = None if head is None else head.result()
             if answer is not None and answer.mark == known.mark:
-                self._head = KeptBytes(answer.offset, answer.data)
-                self._count(len(answer.data))
-                count_traffic(1, len(answer.data))
+                (self._head,) = answer.spans
+                self._count(len(self._head.data))
+                count_traffic(1, len(self._head.data))
 
-    def _ask(self, transport: Transport, length: int) -> _Known:
-        """Request the last `length` bytes of the file, and return them with the identity of the file."""
+    def _ask(self, transport: Transport, length: int) -> Record:
+        """Request the last `length` bytes of the file."""
         self.requests += 1
-        offset, data, mark = transport.fetch(None, length, self._expected)
-        self.bytes_read += len(data)
-        count_traffic(1, len(data))
-        return _Known(mark, KeptBytes(offset, data))
+        answer = transport.fetch(None, length, self._expected)
+        size = len(answer.spans[0].data)
+        self.bytes_read += size
+        count_traffic(1, size)
+        return answer
 
-    def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
+    def _look(self, known: Record, offset: int, length: int) -> tuple[bytes, int]:
         """Return the cached bytes of a read, and the number of uncached bytes before them."""
         stop = min(offset + length, known.mark.size)
         if stop <= offset:
             return b"", 0
-        for span in (known.tail, self._head, *known.cached):
+        tail = known.spans[-1]
+        for span in (tail, self._head, *known.spans[:-1]):
             if span.offset <= offset and stop <= span.stop:
                 return bytes(span.data[offset - span.offset : stop - span.offset]), 0
-        end = min(stop, known.tail.offset) if offset < known.tail.offset else stop
-        return bytes(known.tail.data[: stop - end]), end - offset
+        end = min(stop, tail.offset) if offset < tail.offset else stop
+        return bytes(tail.data[: stop - end]), end - offset
 
-    def _own(self) -> _OfProcess:
-        if self._of_process.pid != os.getpid():
-            self._of_process = _OfProcess()
-        return self._of_process
+    def _begin_in_process(self) -> None:
+        """Make a new lock, and forget the transport: forked processes must not share them."""
+        self._opened: Transport | None = None
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def _own_lock(self) -> threading.Lock:
+        if self._pid != os.getpid():
+            self._begin_in_process()
+        return self._lock
 
     def _transport(self) -> Transport:
-        own = self._own()
-        with own.lock:
-            if own.transport is None:
-                own.transport = _open_transport(self.url, self._options)
-            return own.transport
+        with self._own_lock():
+            if self._opened is None:
+                self._opened = _open_transport(self.url, self._options)
+            return self._opened
 
     def _count(self, length: int) -> None:
-        with self._own().lock:
+        with self._own_lock():
             self.requests += 1
             self.bytes_read += length
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from ozx.archive.remote.cache import KeptBytes, Record
 from ozx.archive.remote.errors import changed_error, explain, folder_error
 from ozx.archive.remote.object_store import Requests
 from ozx.errors import OzxError
+from ozx.marks import Mark
 
 # obstore's messages if a server does not answer a suffix range as expected, for example for an empty file.
 _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
@@ -34,26 +36,10 @@ def is_forked() -> bool:
     return bool(_FORKED)
 
 
-class Mark(NamedTuple):
-    """Identity of the file from which a response comes."""
-
-    size: int  # length of the whole file
-    identity: str  # its ETag, else the time of its last modification, else nothing
-
-
-class Answer(NamedTuple):
-    """A response: bytes of a file from `offset` on, and the identity of the file."""
-
-    offset: int
-    data: bytes | memoryview
-    mark: Mark
-
-
 class ObstoreTransport:
     """A transport that makes requests with obstore in this process; each process needs its own.
 
-    obstore's errors quote the URL with its query. ozx raises its own errors outside of the ``except`` blocks: inside,
-    Python would attach obstore's errors as ``__context__``, which logs and pickled errors contain.
+    Its errors are raised outside of the ``except`` blocks, see `Requests.ask`.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
@@ -61,14 +47,14 @@ class ObstoreTransport:
         self._name = self._store.name
         self._module = self._store.module
 
-    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
+    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Record:
         """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None."""
         span: Any = {"suffix": length} if offset is None else (offset, offset + length)
 
-        def request(store: Any) -> Answer:
+        def request(store: Any) -> Record:
             result = self._module.get(store, "", options={"range": span})
             mark = self._compare(result.meta, expected)
-            return Answer(result.range[0], memoryview(result.bytes()), mark)
+            return Record(mark, (KeptBytes(result.range[0], memoryview(result.bytes())),))
 
         try:
             return self._store.run(request, length)
@@ -82,13 +68,13 @@ class ObstoreTransport:
             return self._fetch_end(length, expected)
         raise folder_error(self._name) if offset is None and is_missing and self._store.has_children() else failure
 
-    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
+    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Record:
         """Return the same result as `fetch`, without blocking the event loop."""
 
-        async def request(store: Any) -> Answer:
+        async def request(store: Any) -> Record:
             result = await self._module.get_async(store, "", options={"range": (offset, offset + length)})
             mark = self._compare(result.meta, expected)
-            return Answer(result.range[0], memoryview(await result.bytes_async()), mark)
+            return Record(mark, (KeptBytes(result.range[0], memoryview(await result.bytes_async())),))
 
         try:
             return await self._store.run_async(request, length)
@@ -101,18 +87,11 @@ class ObstoreTransport:
     def close(self) -> None:
         """Do nothing: obstore closes idle connections itself."""
 
-    def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
+    def _fetch_end(self, length: int, expected: Mark | None) -> Record:
         """Return the last bytes of a file; use no suffix range, which fails for empty files and on some servers."""
-        try:
-            mark = self._store.run(lambda store: self._compare(self._module.head(store, ""), expected))
-        except OzxError:
-            raise
-        except self._store.failures as error:
-            failure = explain(error, self._name)
-        else:
-            start = max(0, mark.size - length)
-            return self.fetch(start, mark.size - start, mark) if mark.size else Answer(0, b"", mark)
-        raise failure
+        mark = self._store.ask(lambda store: self._compare(self._module.head(store, ""), expected), self._name)
+        start = max(0, mark.size - length)
+        return self.fetch(start, mark.size - start, mark) if mark.size else Record(mark, (KeptBytes(0, b""),))
 
     def _compare(self, meta: Any, expected: Mark | None) -> Mark:
         # Compare before the body is read, so that a changed file is not downloaded. If-Match would do the same, but

@@ -11,7 +11,6 @@ from ozx.archive.positional_reading import REQUEST, divided
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.object_store import md5_of
-from ozx.archive.remote.transport import Mark
 from ozx.flow.entry import Entry, Part, check_no_archive
 from ozx.flow.read_ahead import RemoteRange
 from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
@@ -19,6 +18,7 @@ from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 from ozx.hierarchy.keys import hierarchy_order
+from ozx.marks import Mark
 
 
 class RemoteDirectorySource(ListedSource):

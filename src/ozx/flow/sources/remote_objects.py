@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.remote.errors import object_error
 from ozx.archive.remote.folder import REQUESTS, RemoteFolder
-from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
 from ozx.hierarchy.images import LABELS, SERIES
@@ -28,6 +27,7 @@ from ozx.hierarchy.keys import (
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
+from ozx.marks import Mark
 from ozx.threads import map_ahead
 
 # Find the keys of a hierarchy on a server that cannot list them, from the references in the metadata.

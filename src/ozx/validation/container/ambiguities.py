@@ -84,15 +84,15 @@ def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
-    for place, entries in (
-        ("local header", facts.broken_local_extras),
-        ("header in the central directory", facts.broken_central_extras),
+    for place, extras in (
+        ("local header", facts.local.extras),
+        ("header in the central directory", facts.central_extras),
     ):
         # 4.5.1
         yield from each_entry(
             facts,
             "zip/extra-block",
-            entries,
+            extras.is_broken.nonzero()[0],
             f"entry {{name!r}}: the extra fields of its {place} do not have their declared length",
         )
 
