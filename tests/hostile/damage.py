@@ -31,7 +31,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
 from ozx.archive.recovery import values as recovered_values
-from ozx.archive.recovery.entries import Witnesses
+from ozx.archive.recovery.entries import TWO
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import OzxError
 from ozx.flow.repair.salvage import salvage
@@ -522,7 +522,7 @@ def _check_recovered(base: Base, data: bytes) -> tuple[str, list[str]]:
     for index in found.indices:
         key, entry = found.key(index), found.entry(index)
         values[key] = b"".join(iter_found_value(source, entry))
-        if values[key] == base.values.get(key) or evidence.names_by[index] < Witnesses.TWO:
+        if values[key] == base.values.get(key) or evidence.names_by[index] < TWO:
             continue
         if values[key] == base.others.get(key) and not found.is_complete:
             outcome = "recover: in part, with a value that was replaced or is part of another one"

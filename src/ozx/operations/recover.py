@@ -13,8 +13,8 @@ from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.coalesced_reads import REQUESTS
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.positional_reading import COPY, divided
-from ozx.archive.recovery.directory import merge_directory
-from ozx.archive.recovery.entries import Evidence, LostEntry
+from ozx.archive.recovery.directory import Evidence, merge_directory
+from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.temporary import is_partial

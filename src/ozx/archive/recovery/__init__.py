@@ -7,5 +7,5 @@
 ``directory``
     The scanned entries compared with the surviving central directory.
 ``entries``
-    The results of the scan, and how certain names and values are.
+    Entries, right or lost, and compact tables of them.
 """

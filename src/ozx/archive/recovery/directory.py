@@ -18,15 +18,8 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.entry_reading import says_nothing_of_sizes
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
-from ozx.archive.recovery.entries import (
-    EntryTable,
-    Evidence,
-    LostEntry,
-    Scan,
-    Witnesses,
-    listed_claims,
-    repeated_names,
-)
+from ozx.archive.recovery.entries import ONE, TWO, EntryTable, LostEntry, listed_claims, repeated_names
+from ozx.archive.recovery.scan import Scan
 from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, FoundEntry, ValueFinder, local_header_at
 
 # Rows of the central directory whose offsets are shifted or damaged.
@@ -85,16 +78,37 @@ def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
 
     If the local header is damaged or belongs to another entry, the value is searched for at the directory's offset.
     """
-    return _DirectoryMerge(source, scan).merge()
+    evidence = Evidence(source, scan)
+    evidence.merge()
+    return evidence
 
 
-class _DirectoryMerge:
+class Evidence:
+    """The recovered and the lost entries of a damaged archive, after the scanned ones met its directory."""
+
     def __init__(self, source: ByteSource, scan: Scan) -> None:
         self._source = source
         self._scan = scan
         self._listed = scan.listed
         self._finder = ValueFinder(source)
-        self._result = Evidence(scan.found, listed=scan.listed.names)
+        self.entries = scan.found  # all entries with right values
+        self.order = np.empty(0, np.int64)  # indices of the entries to keep, in the file's order
+        self.names_by = bytearray(len(scan.found))  # for each entry the certainty of its name: LOCAL, ONE or TWO
+        # The directory's name for an entry with another name in its local header.
+        self.disputed: dict[int, str] = {}
+        self.lost: list[LostEntry] = []  # damaged or missing entries
+        # Names of values that the end of the file truncates; an earlier value of that name replaces them.
+        self.cut_off: set[str] = set()
+        self.listed: Sequence[str] = scan.listed.names  # all names in the surviving directory
+        # Names that are listed several times with different values, of which the last one counts.
+        self.replaced: set[str] = set()
+        # Names of entries that a whole directory does not list at all: deleted, or lost from the directory.
+        self.unlisted: set[str] = set()
+        self.left_out = 0  # number of right values that are no entries: deleted ones, and parts of other values
+        self.has_holes = scan.has_holes  # whether there is free space between entries
+        self.is_whole = False  # whether the directory is complete: then unlisted entries never existed
+        # Whether nothing is missing: the directory is whole, or each byte before it belongs to an entry that it lists.
+        self.is_accounted = False
         # For entry i its row in the directory, or -1; for row j whether it has an entry.
         self._row_of = np.full(len(scan.found), -1, np.int64)
         self._is_matched = np.zeros(len(scan.listed), bool)
@@ -105,37 +119,49 @@ class _DirectoryMerge:
         self._is_sound = True
         self._dropped: set[int] = set()
 
-    def merge(self) -> Evidence:
-        result, scan = self._result, self._scan
-        result.has_holes = scan.has_holes
-        result.names_by = bytearray(len(scan.found))
+    def choose(self, indices: Sequence[int]) -> int:
+        """Return the valid entry of a repeated name: the last one with two agreeing headers, else the last one.
+
+        A later entry of this name that the directory does not list may be part of a lost value, or a replacement: the
+        name of the chosen entry is then marked as doubtful.
+        """
+        listed = [index for index in indices if self.names_by[index] == TWO]
+        chosen = (listed or indices)[-1]
+        if chosen != indices[-1]:
+            self.names_by[chosen] = ONE
+        # If the directory is damaged, the other entry may only seem to have this name.
+        self.is_accounted = self.is_accounted and self.is_whole
+        return chosen
+
+    def merge(self) -> None:
+        """Compare the scanned entries with the directory, one kind of agreement after the other."""
+        scan = self._scan
         prepended = scan.end.prepended if scan.end is not None else 0
         self._starts += np.uint64(find_shift(self._found_starts, self._starts, prepended))
         end = np.array([] if scan.directory_start is None else [scan.directory_start], np.uint64)
         self._boundaries = np.unique(np.concatenate([self._starts, end]))
         # If two headers give one offset, one of them may have overwritten the header of another entry.
-        result.is_whole = scan.is_listed_whole and len(np.unique(self._starts)) == len(self._starts)
+        self.is_whole = scan.is_listed_whole and len(np.unique(self._starts)) == len(self._starts)
         pairs = self._match_exactly()
         self._match_by_name()
         self._dispute(pairs)
         self._match_by_value()
         self._look_again(dict(pairs))
-        result.is_whole = result.is_whole and not self._is_second_archive()
+        self.is_whole = self.is_whole and not self._is_second_archive()
         self._lose_broken()
         self._drop_unlisted()
-        is_accounted = result.is_whole or self._is_tiled()
+        is_accounted = self.is_whole or self._is_tiled()
         self._drop_folders()
         self._drop_replaced()
-        kept = np.array([index for index in range(len(result.entries)) if index not in self._dropped], np.int64)
-        starts = np.array(result.entries.starts, np.uint64)
-        result.order = kept[np.argsort(starts[kept], kind="stable")]
+        kept = np.array([index for index in range(len(self.entries)) if index not in self._dropped], np.int64)
+        starts = np.array(self.entries.starts, np.uint64)
+        self.order = kept[np.argsort(starts[kept], kind="stable")]
         # In a complete directory, the last of several values of one name counts. Several directories may belong to
         # several archives.
         others = self._scan.differing_others()
-        is_settled = result.is_whole or not result.replaced
-        result.is_accounted = is_accounted and self._is_sound and not others and is_settled
-        result.replaced |= others
-        return result
+        is_settled = self.is_whole or not self.replaced
+        self.is_accounted = is_accounted and self._is_sound and not others and is_settled
+        self.replaced |= others
 
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
@@ -149,7 +175,7 @@ class _DirectoryMerge:
         pairs = list(zip(rows.tolist(), places[rows].tolist(), strict=True))
         for row, index in pairs:
             if found.names[index] == listed.names[row] and self._has_same_value(index, row):
-                self._join(index, row, Witnesses.TWO)
+                self._join(index, row, TWO)
                 self._in_place.add(index)
         return pairs
 
@@ -167,14 +193,14 @@ class _DirectoryMerge:
         for index in np.flatnonzero(self._row_of < 0).tolist() if rows else ():
             row = rows.pop((found.names[index], *found.value(index)), None)
             if row is not None:
-                self._join(index, row, Witnesses.TWO)
+                self._join(index, row, TWO)
 
     def _dispute(self, pairs: list[tuple[int, int]]) -> None:
         """Match entries with directory rows that have the same offset and value, but another name."""
         for row, index in pairs:
             if not self._is_matched[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
-                self._result.disputed[index] = self._listed.names[row]
-                self._join(index, row, Witnesses.ONE)
+                self.disputed[index] = self._listed.names[row]
+                self._join(index, row, ONE)
 
     def _match_by_value(self) -> None:
         """Match entries with directory rows by CRC-32 and size; name and offset of these rows are both damaged."""
@@ -183,18 +209,18 @@ class _DirectoryMerge:
         unlisted = np.flatnonzero(self._row_of < 0).tolist() if rows else []
         pairs = list(pair_by_value(rows, self._listed, unlisted, scan.found))
         for row, index in pairs:
-            self._result.disputed[index] = self._listed.names[row]
-            self._join(index, row, Witnesses.ONE)
+            self.disputed[index] = self._listed.names[row]
+            self._join(index, row, ONE)
         # If as many rows as entries remain, each row may be one of the entries; otherwise some entries were deleted.
-        self._result.is_whole &= len(rows) == len(pairs) or len(rows) != len(unlisted)
+        self.is_whole &= len(rows) == len(pairs) or len(rows) != len(unlisted)
 
     def _has_same_value(self, index: int, row: int) -> bool:
         return self._scan.found.value(index) == self._listed.value(row)
 
-    def _join(self, index: int, row: int, names_by: Witnesses) -> None:
+    def _join(self, index: int, row: int, names_by: int) -> None:
         self._row_of[index] = row
         self._is_matched[row] = True
-        self._result.names_by[index] = max(self._result.names_by[index], names_by)
+        self.names_by[index] = max(self.names_by[index], names_by)
 
     # --- headers that fit no scanned entry ----------------------------------------------------------------------------
 
@@ -213,11 +239,11 @@ class _DirectoryMerge:
             reason = broken[start].reason if start in broken else _NO_HEADER
             if start in broken and not (entry.size or entry.stored_size):
                 reason = "it is empty according to the directory, but bytes follow its local header"
-            self._result.lost.append(self._located(LostEntry(entry.name, reason, start), entry, broken.get(start)))
+            self.lost.append(self._located(LostEntry(entry.name, reason, start), entry, broken.get(start)))
             name = broken[start].name if start in broken else entry.name
             if name != entry.name and name not in self._listed_names and name_fault(name) is None:
                 # One of the two names is damaged, and it is unknown which.
-                self._result.lost.append(LostEntry(name, f"{reason}; the directory calls it {entry.name!r}", start))
+                self.lost.append(LostEntry(name, f"{reason}; the directory calls it {entry.name!r}", start))
                 self._is_sound = False
             for other in by_name.get(entry.name, ()):
                 if other.data_offset is not None and other.stored_size == entry.stored_size:
@@ -244,24 +270,24 @@ class _DirectoryMerge:
         self, row: int, entry: FoundEntry, start: int, value: FoundEntry, local: LocalHeader | None, name: str | None
     ) -> None:
         """Add a value that was found through its row in the directory; drop false entries inside the value."""
-        result, index = self._result, len(self._result.entries)
+        index = len(self.entries)
         stop = max(value.stop, self._finder.stop_of(value))
         self._drop_inside(start, stop)
-        result.entries.append(value._replace(name=entry.name, start=start, stop=stop, is_searched=False))
-        result.names_by.append(Witnesses.ONE)
+        self.entries.append(value._replace(name=entry.name, start=start, stop=stop, is_searched=False))
+        self.names_by.append(ONE)
         self._row_of = np.append(self._row_of, -1)
         raw = entry.name.encode("utf-8", "surrogateescape")
         is_named = name == entry.name if local is not None else self._has_name_at(start, raw)
         witnesses = self._witnesses(
             row, (value.size, value.crc32), has_descriptor=stop > value.data_offset + value.stored_size
         )
-        self._join(index, row, witnesses if is_named else Witnesses.ONE)
+        self._join(index, row, witnesses if is_named else ONE)
         if is_named or local is None or name is None or name_fault(name) is not None:
             return
         # A local header that does not fit the value and belongs to another entry proves nothing about this entry.
         if local.crc32 == value.crc32 or (name not in self._listed_names and local.crc32 not in self._listed_checksums):
-            result.entries.names[index] = name
-            result.disputed[index] = entry.name
+            self.entries.names[index] = name
+            self.disputed[index] = entry.name
 
     def _has_name_at(self, start: int, raw: bytes) -> bool:
         """Return whether the damaged local header at an offset contains this name."""
@@ -304,7 +330,7 @@ class _DirectoryMerge:
             or (entry.stop in self._boundaries and not self._is_end(entry.data_offset + listed.stored_sizes[row]))
         )
         if entry.name != listed.names[row] or not is_proven:
-            self._result.left_out += entry.name == listed.names[row]
+            self.left_out += entry.name == listed.names[row]
             self._dropped.update([index] if entry.name == listed.names[row] else [])
             return False
         self._join(
@@ -312,15 +338,15 @@ class _DirectoryMerge:
         )
         return True
 
-    def _witnesses(self, row: int, value: tuple[int, int], *, has_descriptor: bool) -> Witnesses:
+    def _witnesses(self, row: int, value: tuple[int, int], *, has_descriptor: bool) -> int:
         """Return how certain it is that a value behind a header with the name of `row` is the value of this row.
 
         If its CRC-32 stands only behind it and in another row, it may be the value of that row.
         """
         if has_descriptor and value != self._listed.value(row) and value in self._listed_values:
             self._is_sound = False
-            return Witnesses.ONE
-        return Witnesses.TWO
+            return ONE
+        return TWO
 
     def _is_end(self, place: int) -> bool:
         """Return whether the next entry follows `place`, with or without a data descriptor between."""
@@ -383,15 +409,14 @@ class _DirectoryMerge:
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
         # If the directory lists entries inside a lost value, it may be the directory of an archive in this value.
         self._is_sound = self._is_sound and all(self._row_of[index] < 0 for index in inside)
-        self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
+        self.left_out += sum(self.entries.starts[index] != start for index in inside)
         self._dropped.update(inside)
 
     def _lose_broken(self) -> None:
         """Record a lost entry for each damaged entry that the remaining directory does not list."""
-        result = self._result
-        matched, lost = set(self._starts.tolist()), {entry.name for entry in result.lost}
-        if result.is_whole:
-            result.unlisted = {entry.name for entry in self._scan.broken if entry.start not in matched}
+        matched, lost = set(self._starts.tolist()), {entry.name for entry in self.lost}
+        if self.is_whole:
+            self.unlisted = {entry.name for entry in self._scan.broken if entry.start not in matched}
             return
         for entry in self._scan.broken:
             if entry.start in matched or entry.name in lost or entry.name.endswith("/"):
@@ -399,28 +424,28 @@ class _DirectoryMerge:
             lost.add(entry.name)
             end = (entry.data_offset or 0) + (entry.stored_size or 0)  # may lie beyond the file
             is_located = entry.stored_size and end <= self._source.size()
-            result.lost.append(entry if is_located else replace(entry, data_offset=None))
+            self.lost.append(entry if is_located else replace(entry, data_offset=None))
             if entry.is_cut_off:
-                result.cut_off.add(entry.name)
+                self.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
         """Drop entries that the directory does not list; of an incomplete one, only those inside a damaged value."""
-        result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
-        if result.lost and result.is_whole:
-            latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
+        unlisted = np.flatnonzero(self._row_of < 0).tolist()
+        if self.lost and self.is_whole:
+            latest = {self.entries.names[index]: self.entries.starts[index] for index in unlisted}
             for index in np.flatnonzero(self._row_of >= 0).tolist():
-                if latest.get(result.entries.names[index], 0) > result.entries.starts[index]:
-                    result.names_by[index] = Witnesses.ONE
-        doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
+                if latest.get(self.entries.names[index], 0) > self.entries.starts[index]:
+                    self.names_by[index] = ONE
+        doubtful = unlisted if self.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
         left_out = set(doubtful) - self._dropped
-        result.unlisted |= {result.entries.names[index] for index in left_out if result.is_whole}
-        result.unlisted -= self._listed_names
-        result.left_out += len(left_out)
+        self.unlisted |= {self.entries.names[index] for index in left_out if self.is_whole}
+        self.unlisted -= self._listed_names
+        self.left_out += len(left_out)
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
         """Return whether entries fill the file up to the directory; the end record must count unlisted entries, too."""
-        result, scan = self._result, self._scan
+        scan = self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
         is_kept = np.ones(len(self._row_of), bool)
@@ -431,24 +456,23 @@ class _DirectoryMerge:
         if unlisted and (scan.end is None or scan.end.entries != listed + unlisted):
             return False
         indices = np.flatnonzero(is_listed | is_kept)
-        starts = np.array(result.entries.starts, np.uint64)[indices]
-        stops = np.array(result.entries.stops, np.uint64)[indices]
+        starts = np.array(self.entries.starts, np.uint64)[indices]
+        stops = np.array(self.entries.stops, np.uint64)[indices]
         order = np.argsort(starts, kind="stable")
         edges = np.append(starts[order], np.uint64(scan.directory_start))
         return bool(edges[0] == 0) and bool((edges[1:] == stops[order]).all())
 
     def _drop_folders(self) -> None:
-        result = self._result
-        folders = [index for index, name in enumerate(result.entries.names) if name.endswith("/")]
-        for index in [index for index in folders if index not in result.disputed]:
-            entry = result.entries[index]
+        folders = [index for index, name in enumerate(self.entries.names) if name.endswith("/")]
+        for index in [index for index in folders if index not in self.disputed]:
+            entry = self.entries[index]
             if entry.size and index not in self._dropped:
-                result.lost.append(LostEntry(entry.name, _FOLDER_WITH_BYTES, entry.start))
+                self.lost.append(LostEntry(entry.name, _FOLDER_WITH_BYTES, entry.start))
             self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
         """Keep only the last value of each name that the directory repeats, as readers do; drop the earlier values."""
-        disputed = {int(self._row_of[index]) for index in self._result.disputed}
+        disputed = {int(self._row_of[index]) for index in self.disputed}
         replaced = {
             row
             for rows in repeated_names(self._listed.names).values()
@@ -458,7 +482,7 @@ class _DirectoryMerge:
             return
         rows = self._row_of.tolist()
         # If only the name suggests that a header is the header of a replaced value, it may belong to another entry.
-        proven = [row for index, row in enumerate(rows) if row >= 0 and self._result.names_by[index] == Witnesses.TWO]
+        proven = [row for index, row in enumerate(rows) if row >= 0 and self.names_by[index] == TWO]
         known = {(int(self._starts[row]), self._listed.names[row]) for row in proven}
         known |= {(entry.start, entry.name) for entry in self._scan.broken}
         self._is_sound &= all((int(self._starts[row]), self._listed.names[row]) in known for row in replaced)
@@ -467,9 +491,9 @@ class _DirectoryMerge:
         names = {self._listed.names[row] for row in replaced}
         last = {self._listed.names[row] for index, row in enumerate(rows) if row >= 0 and index not in self._dropped}
         still = names & last
-        self._result.lost = [entry for entry in self._result.lost if entry.name not in still]
+        self.lost = [entry for entry in self.lost if entry.name not in still]
         values = self._listed.values_by_name()
-        self._result.replaced = {name for name in still if len(values[name]) > 1}
+        self.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
         """Mark the result as uncertain if the last of several rows with one name does not have the largest offset."""
@@ -478,4 +502,4 @@ class _DirectoryMerge:
             if starts[-1] < max(starts):
                 self._is_sound = False
                 for index in np.flatnonzero(self._row_of == places[-1]).tolist():
-                    self._result.names_by[index] = Witnesses.ONE
+                    self.names_by[index] = ONE

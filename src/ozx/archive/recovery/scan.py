@@ -14,6 +14,7 @@ from ozx.archive.directory import EndOfDirectory, read_end
 from ozx.archive.entry_reading import ReadAhead, says_nothing_of_sizes
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names.decoding import decode_name, name_fault
+from ozx.archive.positional_reading import COPY
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -24,7 +25,7 @@ from ozx.archive.records import (
     central_header_length,
     iter_extra_fields,
 )
-from ozx.archive.recovery.entries import EntryTable, LostEntry, Scan
+from ozx.archive.recovery.entries import EntryTable, LostEntry
 from ozx.archive.recovery.values import (
     SIGNATURE,
     Claim,
@@ -37,27 +38,41 @@ from ozx.archive.recovery.values import (
 from ozx.errors import FormatError, UnsupportedError
 from ozx.progress import NO_PROGRESS, Progress
 
-_BLOCK = 4 << 20
 # Broken entries are kept one by one; a file full of them is no archive.
 _MOST_BROKEN = 1 << 20
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
     """Scan `source` for entries by their local file headers, and verify each value by its CRC-32."""
-    return _Scanner(source, progress).scan()
+    scan = Scan(source)
+    scan.run(progress)
+    return scan
 
 
-class _Scanner:
-    def __init__(self, source: ByteSource, progress: Progress) -> None:
+class Scan:
+    """A scan of a damaged archive, and what it found."""
+
+    def __init__(self, source: ByteSource) -> None:
         self._size = source.size()
-        self._ahead = ReadAhead(source, _BLOCK)
+        self._ahead = ReadAhead(source, COPY)
         self._finder = ValueFinder(self._ahead)
-        self._progress = progress
-        end = _read_end(source)
+        self.end = end = _read_end(source)  # the end records; None if they are damaged or missing
         # If bytes lie before and behind the archive that the end records describe, it may be an archive in a value.
         is_inner = end is not None and end.prepended > 0 and end.trailing > 0
         listed = None if end is None or is_inner else _read_listed(source, end)
-        self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
+        # Whether the end records lead to a directory with the headers and bytes that they declare.
+        self.is_listed_whole = listed is not None
+        # That directory; else all surviving headers in the file's order. Offsets are unchanged.
+        self.listed = listed or EntryTable()
+        self.others = EntryTable()  # headers of other directories, if the end records lead to a complete one
+        self.found = EntryTable()  # entries with right values, in the file's order
+        self.broken: list[LostEntry] = []  # headers without such a value
+        # Indices in `found` that lie inside the evident range of a broken entry: probably parts of its value.
+        self.inside_broken: set[int] = set()
+        self.unexplained = 0  # number of bytes before the directory that belong to no entry
+        self.has_holes = False  # whether such bytes follow a right value rather than a broken one
+        self.directory_follows = False  # whether a header of the directory, or an end record, follows the last entry
+        self.directory_start: int | None = None  # start of that directory
         self._directory = (
             (end.directory_offset, end.directory_offset + end.directory_size)
             if end is not None and listed is not None
@@ -67,32 +82,36 @@ class _Scanner:
         self._shadow = 0
         self._listed_end = self._value_end = -1
 
-    def scan(self) -> Scan:
+    def differing_others(self) -> set[str]:
+        """Return the names for which another central directory in the file lists different values."""
+        here = self.listed.values_by_name() if len(self.others) else {}
+        return {name for name, values in self.others.values_by_name().items() if not values <= here.get(name, set())}
+
+    def run(self, progress: Progress) -> None:
+        """Read the file once, from its beginning to its end."""
         position = reported = 0
         while (place := find_signature(self._ahead, position, self._size)) is not None:
             self._leave_gap(position, place, is_followed=True)
             position = self._read_record(place)
-            if position - reported >= _BLOCK:
-                self._progress.advance(position - reported)
+            if position - reported >= COPY:
+                progress.advance(position - reported)
                 reported = position
         self._leave_gap(position, self._size, is_followed=False)
-        self._progress.advance(self._size - reported)
-        return self._result
+        progress.advance(self._size - reported)
 
     def _leave_gap(self, start: int, stop: int, *, is_followed: bool) -> None:
-        result = self._result
         if self._is_directory(start):
             self._follow(start)
-        if result.directory_follows or start == stop:
+        if self.directory_follows or start == stop:
             return
-        result.unexplained += stop - start
-        result.has_holes = result.has_holes or (is_followed and start == self._value_end)
+        self.unexplained += stop - start
+        self.has_holes = self.has_holes or (is_followed and start == self._value_end)
 
     def _read_record(self, place: int) -> int:
         """Read the record at `place`, and return the offset at which the scan continues."""
         if self._directory is not None and self._directory[0] <= place < self._directory[1]:
             self._follow(place)
-            self._result.directory_start = self._directory[0]  # headers before it may stand in a value
+            self.directory_start = self._directory[0]  # headers before it may stand in a value
             return self._directory[1]
         kind = self._ahead.read_at(place, 4)
         if kind == LOCAL_SIGNATURE:
@@ -104,13 +123,13 @@ class _Scanner:
         return place + 4
 
     def _follow(self, place: int) -> None:
-        if not self._result.directory_follows:
-            self._result.directory_start = place
-        self._result.directory_follows = True
+        if not self.directory_follows:
+            self.directory_start = place
+        self.directory_follows = True
 
     def _is_directory(self, place: int) -> bool:
         """Return whether, according to the end records, the central directory begins at or before `place`."""
-        end = self._result.end
+        end = self.end
         return end is not None and not (end.prepended or end.trailing) and end.directory_offset <= place
 
     def _read_entry(self, place: int) -> int:
@@ -147,27 +166,26 @@ class _Scanner:
         return value.stored_size > 0 or is_followed
 
     def _find(self, name: str, place: int, value: FoundEntry) -> None:
-        result = self._result
         if value.stop <= self._shadow:
-            result.inside_broken.add(len(result.found))
+            self.inside_broken.add(len(self.found))
         else:
-            result.directory_follows = False
+            self.directory_follows = False
         if self._directory is not None and value.data_offset <= self._directory[0] < value.stop:
             self._distrust_end()  # the end records lead into a value
-        result.found.append(value._replace(name=name, start=place))
+        self.found.append(value._replace(name=name, start=place))
 
     def _lose(self, entry: LostEntry) -> None:
-        if entry.start < self._shadow or len(self._result.broken) >= _MOST_BROKEN:
+        if entry.start < self._shadow or len(self.broken) >= _MOST_BROKEN:
             return
-        self._result.broken.append(entry)
+        self.broken.append(entry)
         self._shadow = max(self._shadow, min(entry.end or 0, self._size))
-        end = self._result.end
+        end = self.end
         if self._directory is not None and end is not None and end.prepended and self._shadow >= self._directory[1]:
             self._distrust_end()  # they belong to an archive in a value that the end of the file truncates
 
     def _distrust_end(self) -> None:
         self._directory = None
-        self._result.listed, self._result.is_listed_whole = EntryTable(), False
+        self.listed, self.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
         """Return a damaged entry's declared end if the bytes after this end confirm it, else None.
@@ -206,7 +224,7 @@ class _Scanner:
         if not is_followed and place not in (self._listed_end, self._value_end):
             return place + 4
         self._listed_end = place + length
-        _append_listed(self._result.others if self._directory is not None else self._result.listed, header)
+        _append_listed(self.others if self._directory is not None else self.listed, header)
         return place + length
 
 

@@ -12,7 +12,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_header_at
 from ozx.archive.inflate import iter_inflated
-from ozx.archive.positional_reading import READ
+from ozx.archive.positional_reading import COPY, READ
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE
 from ozx.archive.records import (
     CENTRAL_SIGNATURE,
@@ -40,7 +40,6 @@ SIGNATURE = re.compile(
 # 4.3.9: "Although not originally assigned a signature, the value 0x08074b50 has commonly been adopted".
 _SIGNATURE_OR_DESCRIPTOR = re.compile(SIGNATURE.pattern + b"|" + re.escape(SPLIT_SIGNATURE))
 
-_SEARCH = 4 << 20
 # The cost of an attempt in addition to the bytes that it reads.
 _EFFORT = 1 << 10
 # 4.3.9: CRC-32, compressed and uncompressed size, of 4 or, with ZIP64, 8 bytes.
@@ -111,7 +110,7 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
     length = len(LOCAL_SIGNATURE)  # the signature is usually right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))
-        length = min(32 * length, _SEARCH)
+        length = min(32 * length, COPY)
         match = pattern.search(data)
         if match is not None:
             return start + match.start()

@@ -185,8 +185,8 @@ class Requests:
     def ask(self, request: Callable[[Any], _T], name: str, length: int | None = 0, key: str | None = None) -> _T:
         """Return the same result as `run`; errors are those of ozx, about the file `name`.
 
-        If a `key` is given and nothing exists at the URL, raise a `KeyError` with this key. Errors are raised outside of
-        the except block: inside, Python would attach obstore's errors, which quote the URL with its query, as
+        If a `key` is given and nothing exists at the URL, raise a `KeyError` with this key. Errors are raised outside
+        of the except block: inside, Python would attach obstore's errors, which quote the URL with its query, as
         ``__context__``, which logs and pickled errors contain.
         """
         try:

@@ -17,7 +17,8 @@ from ozx.archive.columns import Columns, find_kinds
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import FLAG_UTF8
-from ozx.archive.recovery.entries import Evidence, LostEntry
+from ozx.archive.recovery.directory import Evidence
+from ozx.archive.recovery.entries import LostEntry
 from ozx.errors import FormatError
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.listing import is_litter, is_litter_key

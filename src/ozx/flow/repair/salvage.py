@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.names.decoding import name_fault
-from ozx.archive.recovery.entries import Evidence, LostEntry, Witnesses, repeated_names
+from ozx.archive.recovery.directory import Evidence
+from ozx.archive.recovery.entries import LOCAL, ONE, TWO, LostEntry, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry
@@ -162,7 +163,7 @@ class _KeyResolver:
                 document = parse_metadata(name, self._read(index))
                 if document is not None:
                     self._result.hierarchy.add(name, document)
-                elif self._evidence.names_by[index] < Witnesses.TWO:
+                elif self._evidence.names_by[index] < TWO:
                     self._reject(index, "its name is damaged: it is a metadata key, but the value is not metadata")
 
     def _wanted_nodes(self) -> set[str]:
@@ -298,7 +299,7 @@ class _KeyResolver:
         if not self._is_ordered or not self._order:
             self._around.update(dict.fromkeys(self._unsettled, (None, None)))
             return
-        if not self._unsettled and min(map(self._evidence.names_by.__getitem__, self._order)) == Witnesses.TWO:
+        if not self._unsettled and min(map(self._evidence.names_by.__getitem__, self._order)) == TWO:
             return
         before: tuple[str | None, ArchiveRank] = None, ()
         here: tuple[int, str, ArchiveRank] | None = None
@@ -386,9 +387,9 @@ class _KeyResolver:
     def confirm_by_counting(self) -> None:
         """Confirm keys by elimination: chunks of complete grids, and nodes that other metadata refers to."""
         evidence, hierarchy = self._evidence, self._result.hierarchy
-        single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
+        single = [index for index in self._kept() if evidence.names_by[index] < TWO]
         # Local headers of streamed entries have a name but no CRC-32, so that their names may have been exchanged.
-        has_local = len(single) > 1 and any(evidence.names_by[index] == Witnesses.LOCAL for index in single)
+        has_local = len(single) > 1 and any(evidence.names_by[index] == LOCAL for index in single)
         if not evidence.is_accounted or self._result.lost or has_local:
             single = []
         counted = Counter(hierarchy.role(name).array for name in (self._names() if single else ()))
@@ -400,10 +401,10 @@ class _KeyResolver:
                 role.kind == "metadata" and node_of(self._name(index)) in needed
             ):
                 proven.add(index)
-                evidence.names_by[index] = Witnesses.TWO
+                evidence.names_by[index] = TWO
         for index, older in self._doubts:
             if index not in proven:
-                evidence.names_by[older] = Witnesses.ONE
+                evidence.names_by[older] = ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
         """Return the array of the chunk `name` if this array has no metadata, else None."""
@@ -421,7 +422,7 @@ class _KeyResolver:
         result.indices = list(self._kept())
         unlisted = (name for name in sorted(self._evidence.unlisted) if not name.endswith("/"))
         result.unlisted = [name for name in unlisted if result.hierarchy.role(name).kind != "misfit"]
-        result.unconfirmed = sum(names_by[index] < Witnesses.TWO for index in result.indices)
+        result.unconfirmed = sum(names_by[index] < TWO for index in result.indices)
         if any(first >= second for first, second in pairwise(map(archive_rank, self._names()))):
             result.indices.sort(key=lambda index: archive_rank(self._name(index)))
         return result
@@ -438,7 +439,7 @@ class _KeyResolver:
     def _unconfirmed(self) -> list[int]:
         """Return the entries whose name is undisputed, but confirmed by only one header."""
         names_by = self._evidence.names_by
-        return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
+        return [index for index in self._kept() if names_by[index] < TWO and index not in self._settled]
 
     def _reject(self, index: int, reason: str, name: str | None = None) -> None:
         self._rejected.add(index)
