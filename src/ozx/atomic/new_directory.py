@@ -7,9 +7,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from ozx.atomic.locks import has_locks, lock_file
+from ozx.atomic.new_file import NewFile
 from ozx.atomic.renaming import finish_swap, rename_directory
 from ozx.atomic.syncing import PRIVATE_FOLDER, keep_permissions, sync_folder, sync_tree
 from ozx.atomic.targets import absolute_path, check_folder, check_removable, naming_errors, naming_given
@@ -20,14 +20,6 @@ from ozx.atomic.windows import check_not_held, long_path, rename
 from ozx.errors import ResourceError
 
 
-@dataclass(slots=True)
-class NewDirectory:
-    """A directory that is being written: its temporary path, and leftovers that were removed."""
-
-    path: str
-    swept: list[str] = field(default_factory=list)
-
-
 @contextmanager
 def replacing_directory(
     path: str,
@@ -36,7 +28,7 @@ def replacing_directory(
     replace_folder: bool = False,
     sync: bool = True,
     recorded: TreeRecord | None = None,
-) -> Iterator[NewDirectory]:
+) -> Iterator[NewFile]:
     """Yield a new empty temporary directory; rename it to `path` if the ``with`` block succeeds, else remove it.
 
     On Linux, the old and the new directory exchange their names in one step. On other systems, the old directory
@@ -61,7 +53,7 @@ def replacing_directory(
         temporary, lock = create_directory(place, 0o777 if old is None else PRIVATE_FOLDER)
     try:
         with naming_given(place, path), naming_errors(place, temporary):
-            yield NewDirectory(temporary, swept)
+            yield NewFile(temporary, swept)
             if old is not None and lock is not None:
                 keep_permissions(lock, place, old)
             if sync:

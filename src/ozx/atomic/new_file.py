@@ -25,11 +25,11 @@ from ozx.atomic.temporary import create_file, sweep
 
 @dataclass(slots=True)
 class NewFile:
-    """A file that is being written under a temporary name."""
+    """A file or directory that is being written under a temporary name."""
 
-    descriptor: int  # open for reading and writing; closed by `replacing_file`
     path: str  # its temporary name
     swept: list[str] = field(default_factory=list)  # leftovers of dead processes, and side files of the replaced file
+    descriptor: int = -1  # of a file, open for reading and writing; closed by `replacing_file`
     # returns its approximate final size in bytes, for messages about a full disk; None if that is unknown
     needed: Callable[[], int] | None = None
 
@@ -59,7 +59,7 @@ def replacing_file(
     place = absolute_path(path)
     descriptor, temporary = create_file(path, PRIVATE_FILE if is_private else 0o666)
     try:
-        new = NewFile(descriptor, temporary, swept)
+        new = NewFile(temporary, swept, descriptor)
         with naming_given(place, path), naming_errors(place, temporary, lambda: new.needed and new.needed()):
             yield new
             if old is not None:

@@ -107,7 +107,7 @@ def _create(path: str, make: Callable[[str], _Descriptor]) -> tuple[str, _Descri
         try:
             with naming_errors(path, temporary):
                 descriptor = make(temporary)
-        except (FileExistsError, _SweptError):
+        except FileExistsError:
             continue
         except (KeyboardInterrupt, SystemExit):  # SIGINT, SIGTERM
             _remove_unlocked(temporary)
@@ -115,10 +115,6 @@ def _create(path: str, make: Callable[[str], _Descriptor]) -> tuple[str, _Descri
         if descriptor is None or _lock_new(descriptor, temporary):
             return temporary, descriptor
     raise ResourceError(f"all temporary names next to {path} are in use")
-
-
-class _SweptError(Exception):
-    """Error for a new directory that another thread or process removed as a leftover before it was locked."""
 
 
 def _new_directory(temporary: str, mode: int) -> int | None:
@@ -129,7 +125,7 @@ def _new_directory(temporary: str, mode: int) -> int | None:
     try:
         return os.open(temporary, os.O_RDONLY)
     except FileNotFoundError:
-        raise _SweptError from None
+        raise FileExistsError from None  # another process took it for a leftover, and removed it: try the next name
     except OSError:
         os.rmdir(temporary)
         raise

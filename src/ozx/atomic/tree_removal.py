@@ -13,12 +13,12 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ozx.atomic.syncing import flush, sync_folder
 from ozx.atomic.tree_record import FACTS, TreeRecord, digest_of, facts_of, identity_of
 from ozx.atomic.windows import joined
-from ozx.marks import mark_of
+from ozx.marks import FileMark, mark_of
 
 #: The name of a file in the root of a tree that is being removed: after a kill, a later run finishes the removal.
 MARKER = ".ozx-removing"
@@ -31,46 +31,42 @@ _SEPARATORS = f"/{os.sep}"
 _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalMarker:
-    """A marker file that a process writes before it removes a tree."""
-
-    newest: int  # the latest change time of a file that may be removed, in nanoseconds
-    copy_size: int  # size of the file that holds the tree's contents
-    copy_mtime_ns: int  # modification time of that file
-
-    def is_of(self, copy: str) -> bool:
-        """Return whether `copy` is still the file that contains the tree's data."""
-        try:
-            return mark_of(os.stat(copy)) == (self.copy_size, self.copy_mtime_ns)
-        except FileNotFoundError:
-            return False
-
-
 def write_marker(root: str, newest: int, copy: str) -> None:
-    """Write a marker file into `root`. It states that `copy` contains the same data, so that `root` may be removed."""
-    marker = RemovalMarker(newest, *mark_of(os.stat(copy)))
+    """Write a marker file into `root`. It states that `copy` contains the same data, so that `root` may be removed.
+
+    `newest` is the latest change time of a file that may be removed, in nanoseconds.
+    """
+    size, modified = mark_of(os.stat(copy))
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
-        json.dump(asdict(marker), file)
+        json.dump({"newest": newest, "copy_size": size, "copy_mtime_ns": modified}, file)
         file.flush()
         flush(file.fileno())
     sync_folder(root)
 
 
-def read_marker(root: str) -> RemovalMarker | None:
-    """Return the marker of a killed process in `root`, or None; an incomplete marker is deleted."""
+def read_marker(root: str) -> tuple[int, FileMark] | None:
+    """Return the newest change time and the mark of the copy in a killed process's marker file in `root`, or None.
+
+    An incomplete marker is deleted.
+    """
     path = os.path.join(root, MARKER)
     try:
         with open(path, encoding="utf-8") as file:
-            return RemovalMarker(**json.load(file))
+            marker = json.load(file)
+            return marker["newest"], (marker["copy_size"], marker["copy_mtime_ns"])
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         os.unlink(path)
         return None
 
 
-def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
+def has_mark(path: str, mark: FileMark) -> bool:
+    """Return whether a file exists and has this mark."""
+    return os.path.exists(path) and mark_of(os.stat(path)) == mark
+
+
+def finish_removal(root: str, newest: int, first: Collection[str] = ()) -> list[str]:
     """Finish the removal of a tree, which a killed process began; return the names of changed files, which are kept."""
     put_back = _put_all_back(root)
     record = TreeRecord.of(root)
@@ -81,7 +77,7 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
         for place, name in enumerate(names):
             file = facts[FACTS * place : FACTS * (place + 1)]
             # Renaming a file alters its change time.
-            if max(file[2:3] if prefix + name in put_back else file[2:]) <= marker.newest:
+            if max(file[2:3] if prefix + name in put_back else file[2:]) <= newest:
                 folder.names.append(name)
                 folder.facts += file
     return remove_recorded(record, first)

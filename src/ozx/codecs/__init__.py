@@ -9,7 +9,7 @@
 ``joined_chunks``
     Decoding of many small chunks by one call of the decompressor.
 ``buffers``
-    Memory for encoded chunks that is used again.
+    Memory for chunks that is used again.
 ``pixel_codec``
     The codecs of an array as functions, by zarr-python where only it has them.
 ``codec_support``

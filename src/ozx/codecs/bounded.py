@@ -162,7 +162,7 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
     if not len(data):
         raise EOFError("it is empty")
-    claim = zstd_content_size(data)
+    _, claim = parse_zstd_header(data)
     if claim is not None:
         _check_claim(claim, limit)
     room = min(limit, len(data) * _MOST_FROM_ZSTD)
@@ -175,19 +175,20 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
         raise
 
 
-def zstd_content_size(data: Bytes) -> int | None:
-    """Return the content size from a zstd frame's header; None if the header has no content size."""
+def parse_zstd_header(data: Bytes) -> tuple[bytes, int | None]:
+    """Return the header of a zstd frame, and the content size in it; no bytes and None if the header has none."""
     # RFC 8878, 3.1.1.1: descriptor, window descriptor (not for a single segment), dictionary id, content size.
     head = bytes(data[:18])
     if head[:4] != ZSTD_MAGIC or len(head) < 6:
-        return None
+        return b"", None
     descriptor = head[4]
     is_single = bool(descriptor & 0x20)
     start = 5 + (not is_single) + (0, 1, 2, 4)[descriptor & 3]
     length = (1 if is_single else 0, 2, 4, 8)[descriptor >> 6]
     if not length or len(head) < start + length:
-        return None
-    return int.from_bytes(head[start : start + length], "little") + (256 if length == 2 else 0)
+        return b"", None
+    size = int.from_bytes(head[start : start + length], "little") + (256 if length == 2 else 0)
+    return head[: start + length], size
 
 
 def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:

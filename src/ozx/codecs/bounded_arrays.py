@@ -26,15 +26,21 @@ from zarr.core.config import config
 from zarr.storage import StorePath, WrapperStore
 
 from ozx.codecs.bounded import BOUNDED, OversizeError, UndecodableChunkError, decompress
-from ozx.codecs.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
+from ozx.codecs.bounded_filters import (
+    CHECKSUMS,
+    SAME_SIZE,
+    bounded_filters,
+    check_count,
+    check_item_sizes,
+    decoded_size,
+    largest_stored,
+)
 from ozx.codecs.zarr_errors import missing_codec
 from ozx.errors import OzxError, ResourceError
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 
 # Bytes decoded at once, unless a single chunk is larger.
 _DECODED_AT_ONCE = 96 << 20
-_CHECKSUM = 4
-_CHECKSUMS = ("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3")
-_SAME_SIZE = ("shuffle",)
 _VARIABLE_LENGTH = ("vlen-utf8", "vlen-bytes")
 # Errors that do not come from damaged chunks: errors of the disk, and errors that already have their own message.
 _PASSED_ON = (OzxError, OSError)
@@ -179,9 +185,9 @@ class _BoundedCompressor(_Wrapper, BytesBytesCodec):
         if self.serializer not in ("bytes", *_VARIABLE_LENGTH):
             size = largest_stored(decoded)
         for name in self.before:
-            if name in _CHECKSUMS:
-                size += _CHECKSUM
-            elif name not in _SAME_SIZE:  # doubled once: else 100 compressors would have no limit
+            if name in CHECKSUMS:
+                size += CHECKSUM_BYTES
+            elif name not in SAME_SIZE:  # doubled once: else 100 compressors would have no limit
                 size = max(size, largest_stored(decoded))
         return size
 
@@ -259,8 +265,7 @@ def _name(codec: Codec) -> str:
 
 
 def _decoded_size(spec: ArraySpec) -> int:
-    dtype, count = spec.dtype.to_native_dtype(), prod(spec.shape)
-    return most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
+    return decoded_size(spec.dtype.to_native_dtype(), prod(spec.shape))
 
 
 async def _check_stored(getter: Any, spec: ArraySpec, *, is_sharded: bool) -> None:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ozx.codecs.bounded import BOUNDED, OversizeError, decompress
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 
-_CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
-_SAME_SIZE = frozenset(("bitround", "shuffle"))
+CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
+SAME_SIZE = frozenset(("bitround", "shuffle"))
 _OTHER_TYPE = frozenset(("astype", "categorize", "delta", "fixedscaleoffset", "quantize"))
 _COUNTED = frozenset(("vlen-array", "vlen-bytes", "vlen-utf8"))
 _LISTS = frozenset(("json2", "msgpack2"))
@@ -51,6 +52,11 @@ def most_text(count: int) -> int:
     return min((64 << 20) + 256 * count, _MOST_TEXT)
 
 
+def decoded_size(dtype: np.dtype[Any], count: int) -> int:
+    """Return the length in bytes of `count` decoded values, or the maximal one of strings."""
+    return most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
+
+
 def check_count(data: Any, count: int) -> None:
     """Check the number of strings that a chunk declares."""
     # numcodecs, vlen.pyx: the number of items comes first, 4 bytes little-endian.
@@ -72,7 +78,7 @@ def bounded_filters(
     filters: Sequence[Any] | None, compressor: Any, dtype: np.dtype[Any], count: int
 ) -> tuple[tuple[Any, ...] | None, Any]:
     """Return the filters and the compressor of an array, each with an output limit."""
-    size = most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
+    size = decoded_size(dtype, count)
     bounded = []
     most = largest_stored(size)
     for codec in filters or ():
@@ -93,10 +99,10 @@ def _bounded(codec: Any, size: int, count: int, dtype: np.dtype[Any]) -> Any:
 def _encoded_size(codec: Any, size: int, count: int) -> int | None:
     """Return the maximal output length of a filter for an input of `size` bytes; None if unknown."""
     name, config = codec.codec_id, codec.get_config()
-    if name in _SAME_SIZE:
+    if name in SAME_SIZE:
         return size
-    if name in _CHECKSUMS:
-        return size + 4
+    if name in CHECKSUMS:
+        return size + CHECKSUM_BYTES
     if name in _OTHER_TYPE:
         return count * int(np.dtype(config.get("encode_dtype") or config.get("astype") or config["dtype"]).itemsize)
     if name == "packbits":

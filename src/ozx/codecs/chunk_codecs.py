@@ -5,7 +5,6 @@ The same pixels give the same bytes. This module does not load zarr.
 
 from __future__ import annotations
 
-import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +19,13 @@ from numpy.typing import NDArray
 
 from ozx.codecs.bounded import BOUNDED, OversizeError, check_blosc_header, decompress
 from ozx.codecs.bounded_filters import largest_stored
+from ozx.codecs.buffers import scratch
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedConfiguration, parse_named
 from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 
 # Booleans, numbers and times: types whose values are stored directly as bytes.
 _PLAIN_KINDS = frozenset("biufcmM")
-# A larger buffer is given back to the system after each chunk.
-_LARGEST_KEPT = 4 << 20
 #: Decoding or encoding a larger chunk alone takes no longer than with others.
 SMALL_CHUNK = 1 << 16
 #: Bytes of pixels of small chunks that are decoded by one call or copied at once; they stay in the processor's cache.
@@ -411,15 +409,3 @@ def _without_checksums(data: memoryview, count: int) -> memoryview:
         if checksum(data) != stored:
             raise ValueError("its CRC-32C differs from the stored CRC-32C")
     return data
-
-
-_kept = threading.local()
-
-
-def scratch(size: int) -> NDArray[np.uint8]:
-    """Return a buffer that this thread reuses for each chunk, because new memory pages cost more time than decoding."""
-    buffer: NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
-    if buffer is None or buffer.size < size:
-        buffer = np.empty(size, np.uint8)
-        _kept.buffer = buffer if size <= _LARGEST_KEPT else None
-    return buffer[:size]

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ozx.codecs.bounded import OversizeError
-from ozx.codecs.chunk_codecs import TOGETHER, ChunkCodec, decompress_into, scratch
-
-# RFC 8878, 3.1.1: the magic number and the descriptor of the frame header.
-_MAGIC, _DESCRIPTOR = b"\x28\xb5\x2f\xfd", 4
+from ozx.codecs.bounded import OversizeError, parse_zstd_header
+from ozx.codecs.buffers import scratch
+from ozx.codecs.chunk_codecs import TOGETHER, ChunkCodec, decompress_into
 
 
 class JoinedChunk(NamedTuple):
@@ -69,25 +67,10 @@ def _decoded(codec: ChunkCodec, chunks: list[memoryview]) -> NDArray[Any]:
     for it could pass two frames in one chunk, and one frame in two, of which each decoded alone is an error.
     """
     frames = [codec.without_checksums(data) for data in chunks] if codec.checksums_outside else chunks
-    header = _header(frames[0], codec.size)
-    if any(frame[: len(header)] != header for frame in frames):
-        raise ValueError("the headers of frames differ")
+    header, declared = parse_zstd_header(frames[0])
+    if declared != codec.size or any(frame[: len(header)] != header for frame in frames):
+        raise ValueError(f"expected frames of zstd with the same header, each of {codec.size:,} bytes")
     octets = scratch(len(frames) * codec.size)
     decompress_into({"id": "zstd"}, memoryview(b"".join(frames)), octets)
     pixels = octets.view(codec.dtype).reshape(len(frames), *codec.stored_shape)
     return pixels.transpose(0, *(axis + 1 for axis in codec.inverse)) if codec.is_transposed else pixels
-
-
-def _header(frame: memoryview, size: int) -> bytes:
-    """Return the header of a frame that declares `size` bytes; raise `ValueError` if it declares another length."""
-    if len(frame) <= _DESCRIPTOR or frame[:_DESCRIPTOR] != _MAGIC:
-        raise ValueError("expected a frame of zstd")
-    descriptor = frame[_DESCRIPTOR]
-    # RFC 8878, 3.1.1.1: without a window descriptor if the frame is a single segment; then the dictionary's number.
-    is_single = bool(descriptor & 0x20)
-    start = _DESCRIPTOR + 1 + (not is_single) + (0, 1, 2, 4)[descriptor & 3]
-    length = (int(is_single), 2, 4, 8)[descriptor >> 6]
-    declared = int.from_bytes(frame[start : start + length], "little") + (256 if length == 2 else 0)
-    if not length or declared != size:
-        raise ValueError(f"expected a frame of {size:,} bytes")
-    return bytes(frame[: start + length])

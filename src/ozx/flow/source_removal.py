@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.tree_record import TIMES_PROVE, TreeRecord, name_some
-from ozx.atomic.tree_removal import finish_removal, read_marker, remove_recorded, write_marker
+from ozx.atomic.tree_removal import finish_removal, has_mark, read_marker, remove_recorded, write_marker
 from ozx.errors import ResourceError, UsageError, raise_error
 from ozx.flow.sources.listing import Listing, list_directory
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
@@ -115,7 +115,8 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
             return None
         os.rmdir(root)
         return (f"removed {root}, which was empty",)
-    if not remove or not marker.is_of(archive):
+    newest, mark = marker
+    if not (remove and has_mark(archive, mark)):
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
@@ -124,7 +125,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
             if remove
             else "Its archive is complete. Pack to that file again with remove_source=True to remove the rest.",
         )
-    left = finish_removal(root, marker, _FIRST)
+    left = finish_removal(root, newest, _FIRST)
     return (f"finished the interrupted removal of {root}", *_left_notes(root, left))
 
 

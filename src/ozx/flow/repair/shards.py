@@ -17,7 +17,7 @@ import numpy as np
 from ozx.archive.byte_source import ByteSource, iter_exactly, read_exactly
 from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
-from ozx.codecs.bounded import ZSTD_MAGIC, decompress, zstd_content_size
+from ozx.codecs.bounded import ZSTD_MAGIC, decompress, parse_zstd_header
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry, LazyPart, Part
 from ozx.flow.repair.salvage import LostChunk, Salvage
@@ -202,7 +202,7 @@ def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
     size = layout.item_size * math.prod(layout.chunks)
     limit = size + (_MARGIN + size // 8 if _has_others(layout.codecs) else 0)
     # RFC 8878, 3.1.1.1: the checksum of a zstd frame is optional, and so is its size, the only bound of decoded bytes.
-    declared = zstd_content_size(data) if name == "zstd" else None
+    declared = parse_zstd_header(data)[1] if name == "zstd" else None
     if name == "zstd" and data.startswith(ZSTD_MAGIC) and (declared is None or not data[4] & 4):
         return None
     try:

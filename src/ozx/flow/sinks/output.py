@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ozx.archive.positional_reading import COPY
 from ozx.archive.remote.access import carrying_options
-from ozx.atomic.new_directory import NewDirectory, replacing_directory
+from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush, sync_file
 from ozx.atomic.targets import check_folder, check_target
@@ -161,13 +161,13 @@ class Output:
             check_absent(self.path)
         descriptor, path = tempfile.mkstemp(suffix=os.path.splitext(self.path)[1], prefix="ozx-upload-")
         try:
-            yield NewFile(descriptor, path)
+            yield NewFile(path, descriptor=descriptor)
             upload_file(path, self.path, force=self.force)
         finally:
             os.close(descriptor)
             os.unlink(path)
 
-    def folder(self, recorded: TreeRecord | None = None) -> AbstractContextManager[NewDirectory]:
+    def folder(self, recorded: TreeRecord | None = None) -> AbstractContextManager[NewFile]:
         """Yield a new local directory, which replaces an existing one only if the ``with`` block succeeds."""
         return replacing_directory(
             self.path, force=self.force, replace_folder=self.replace_folder, sync=self.sync, recorded=recorded

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.buffers import BUFFERS
+from ozx.codecs.buffers import take_buffer
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.colors import Window
@@ -144,7 +144,7 @@ class StreamedImage:
         arrays = documents.arrays(path, ENDLESS if is_endless else None)
         layouts = [parse_layout(document, array) for array, document in arrays]
         works = [
-            new_level(level, layout, document, BUFFERS.take)
+            new_level(level, layout, document, take_buffer)
             for level, layout, (_, document) in zip(image.levels, layouts, arrays, strict=True)
         ]
         source = image.sources[0]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ozx.codecs.buffers import BUFFERS
+from ozx.codecs.buffers import take_buffer
 from ozx.codecs.chunk_codecs import Allocate
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
@@ -73,7 +73,7 @@ def write_hierarchy(
 
     `thumbnail` draws a picture of the finished archive.
     """
-    allocate = BUFFERS.take if executor is None else None  # another process cannot return a buffer
+    allocate = take_buffer if executor is None else None  # another process cannot return a buffer
     plan = plan_hierarchy(hierarchy, layout, allocate, progress=progress, thumbnail=thumbnail, on_damage=on_damage)
     with block_workers(executor, ahead) as workers:
         return write_archive(plan, descriptor, workers, progress)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.buffers import BUFFERS
+from ozx.codecs.buffers import take_buffer
 from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled
 from ozx.errors import OzxError
 from ozx.hierarchy.zarr.layout import build_index, index_of
@@ -60,7 +60,7 @@ class ChunkEdit:
         chunk = self._merged(self.codec)
         if not self.background.is_stored and self.background.is_all_of(chunk):
             return None
-        return self.codec.encode(chunk, BUFFERS.take)
+        return self.codec.encode(chunk, take_buffer)
 
     def encode_alone(self) -> Encoded:
         """Return the encoded chunk as `ShardEdit.encode` does."""
@@ -146,7 +146,7 @@ class ShardEdit:
         begin = _difference(_product(self._whole[0].tolist(), inner.shape), self._start)
         part = self._pixels[tuple(map(slice, begin, _sum(begin, _product(counts, inner.shape))))]
         grid = inner.grid_of(part)
-        data = BUFFERS.take(len(places) * inner.size)
+        data = take_buffer(len(places) * inner.size)
         stored = data.view(inner.dtype).reshape(-1, *inner.stored_shape)
         numbers = _gather(grid, places - self._whole[0], stored)
         view, size, background = data.data, inner.size, self._background
