@@ -155,17 +155,17 @@ class MemorySource:
     """A source of bytes in memory: a whole file, or the part of a file that begins at `start`."""
 
     def __init__(self, data: bytes | memoryview, name: str = "<memory>", start: int = 0) -> None:
-        self._data = data
+        self.data = data
         self.name = name
-        self._start = start
+        self.start = start
 
     def size(self) -> int:
         """Return the length of the file up to the end of the bytes in memory."""
-        return self._start + len(self._data)
+        return self.start + len(self.data)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return `length` bytes from the offset in the file, or fewer bytes at the end of those in memory."""
-        return bytes(self._data[offset - self._start : offset - self._start + length])
+        return bytes(self.data[offset - self.start : offset - self.start + length])
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""

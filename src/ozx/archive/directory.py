@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, keep_span, read_exactly
 from ozx.archive.entry_reading import header_contradiction, read_local_header
@@ -203,8 +202,9 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     comment_end = position + END_RECORD.size + classic.comment_length
     zip64 = _read_zip64_end(source, tail, tail_offset, position)
     end_offset, record = tail_offset + position, classic
+    zip64_length = locator_offset = parts = None
     if zip64 is not None:
-        end_offset, record = zip64.offset, zip64.record
+        record, zip64_length, end_offset, locator_offset, parts = zip64
         _check_same(source, classic, record)
     _check_single_disk(source, record)
     may_wrap = zip64 is None and record.directory_size >= (record.entries + MASK_16 + 1) * CENTRAL_HEADER.size
@@ -221,11 +221,11 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
         directory_size=record.directory_size,
         end_offset=end_offset,
         comment=tail[position + END_RECORD.size : comment_end],
-        locator_offset=None if zip64 is None else zip64.declared_offset,
+        locator_offset=locator_offset,
         prepended=0 if is_wrapped else prepended,
         trailing=len(tail) - comment_end,
-        zip64_length=None if zip64 is None else zip64.length,
-        parts=None if zip64 is None else zip64.parts,
+        zip64_length=zip64_length,
+        parts=parts,
         may_wrap=may_wrap or is_wrapped,
         is_wrapped=is_wrapped,
     )
@@ -377,18 +377,14 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
     return start >= 0 and source.read_at(start, 4) == CENTRAL_SIGNATURE
 
 
-class _Zip64End(NamedTuple):
-    """The ZIP64 end record: its fields and its length, its real offset, and two numbers from its locator."""
+def _read_zip64_end(
+    source: ByteSource, tail: bytes, tail_offset: int, position: int
+) -> tuple[EndRecord, int, int, int, int] | None:
+    """Return the ZIP64 end record that the locator refers to, without a comment; None if there is no locator.
 
-    record: EndRecord  # without a comment
-    length: int  # that it declares; 4.3.14.1: the size in it leaves out the first 12 bytes
-    offset: int
-    declared_offset: int
-    parts: int
-
-
-def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
-    """Return the ZIP64 end record that the locator refers to; None if there is no locator."""
+    Then come the length that it declares, its real offset, and two numbers from its locator: the declared offset, and
+    the number of parts.
+    """
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
         return None
@@ -402,9 +398,9 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
             data = tail[begin:] if begin >= 0 else read_exactly(source, offset, ZIP64_END_RECORD.size, what)
             if data.startswith(ZIP64_END_SIGNATURE):
                 _, rest, _, _, *fields = ZIP64_END_RECORD.unpack_from(data)
-                length = 12 + rest
+                length = 12 + rest  # 4.3.14.1: the size leaves out the first 12 bytes
                 _check_adjacent(source, length, offset, tail_offset + locator)
-                return _Zip64End(EndRecord._make((*fields, 0)), length, offset, declared, disks)
+                return EndRecord._make((*fields, 0)), length, offset, declared, disks
     raise FormatError(
         f"the ZIP64 locator points to an end record at {declared:,}, but there is none",
         path=source.name,

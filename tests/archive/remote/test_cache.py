@@ -13,9 +13,10 @@ from remote_archives import HURRY, MIB, TAIL
 from servers import serving
 
 import ozx
+from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote import cache
-from ozx.archive.remote.cache import KeptBytes, Record, cache_folder, find_record, store_record
+from ozx.archive.remote.cache import Record, cache_folder, find_record, store_record
 from ozx.archive.remote.source import RemoteSource
 from ozx.cli.app import run
 from ozx.errors import FormatError
@@ -172,7 +173,7 @@ class TestRecords:
                 assert path.read_bytes() == content
 
     def test_spans_that_lie(self, folder):
-        store_record("https://h/x", {}, Record(Mark(10, '"a"'), (KeptBytes(5, b"123456"),)))
+        store_record("https://h/x", {}, Record(Mark(10, '"a"'), (MemorySource(b"123456", start=5),)))
         assert find_record("https://h/x", {}) is None
 
     @pytest.mark.posix("permissions of POSIX systems")
@@ -182,7 +183,7 @@ class TestRecords:
         store_record(
             f"https://user:{secret}@h/name?sig={secret}",
             {"endpoint": secret},
-            Record(Mark(3, '"a"'), (KeptBytes(0, b"abc"),)),
+            Record(Mark(3, '"a"'), (MemorySource(b"abc"),)),
         )
         (path,) = folder.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
@@ -194,7 +195,7 @@ class TestRecords:
     def test_the_oldest_go_first(self, folder, monkeypatch):
         monkeypatch.setattr(cache, "_MOST_BYTES", 2_500)
         for number in range(4):
-            store_record(f"https://h/{number}", {}, Record(Mark(1000, '"a"'), (KeptBytes(0, bytes(1000)),)))
+            store_record(f"https://h/{number}", {}, Record(Mark(1000, '"a"'), (MemorySource(bytes(1000)),)))
             time.sleep(0.01)
             find_record("https://h/0", {})
         assert [number for number in range(4) if find_record(f"https://h/{number}", {})] == [0, 3]
@@ -204,7 +205,7 @@ class TestRecords:
         for name, age in (("old.part", 7200), ("new.part", 0)):
             (folder / name).write_bytes(b"x")
             os.utime(folder / name, (time.time() - age,) * 2)
-        store_record("https://h/x", {}, Record(Mark(3, '"a"'), (KeptBytes(0, b"abc"),)))
+        store_record("https://h/x", {}, Record(Mark(3, '"a"'), (MemorySource(b"abc"),)))
         assert sorted(each.suffix for each in folder.iterdir()) == [".part", ".spans"]
 
     @pytest.mark.ci
@@ -212,10 +213,11 @@ class TestRecords:
         program = (
             "import sys\n"
             "from ozx.archive.remote.cache import *\n"
+            "from ozx.archive.byte_source import MemorySource\n"
             "from ozx.marks import Mark\n"
             "for number in range(100):\n"
             "    text = (sys.argv[1] * 20_000).encode()\n"
-            "    store_record('https://h/x', {}, Record(Mark(len(text), '\"a\"'), (KeptBytes(0, text),)))\n"
+            "    store_record('https://h/x', {}, Record(Mark(len(text), '\"a\"'), (MemorySource(text),)))\n"
             "    found = find_record('https://h/x', {})\n"
             "    assert found is not None and len(set(found.spans[0].data)) == 1\n"
         )

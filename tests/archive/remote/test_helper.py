@@ -14,8 +14,9 @@ from multiprocessing.connection import Connection
 import pytest
 from remote_archives import CHUNK, build, opened
 
+from ozx.archive.byte_source import MemorySource
 from ozx.archive.remote import helper
-from ozx.archive.remote.cache import KeptBytes, Record
+from ozx.archive.remote.cache import Record
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import ResourceError, UsageError
 from ozx.faults import FaultError
@@ -108,7 +109,7 @@ class Broken:
     def fetch(self, offset, length, expected):
         if self.error is not None:
             raise self.error
-        return Record(threading.Lock(), (KeptBytes(0, b""),))
+        return Record(threading.Lock(), (MemorySource(b""),))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ozx.archive.byte_source import MemorySource
 from ozx.archive.crc32 import crc32
 from ozx.archive.remote.errors import printable_url
 from ozx.marks import Mark
@@ -39,23 +40,11 @@ _PLACES = ("endpoint", "endpoint_url", "aws_endpoint", "account_name", "azure_st
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ACCOUNT_NAME")
 
 
-class KeptBytes(NamedTuple):
-    """A range of bytes in a file."""
-
-    offset: int
-    data: bytes | memoryview
-
-    @property
-    def stop(self) -> int:
-        """The offset after the last byte."""
-        return self.offset + len(self.data)
-
-
 class Record(NamedTuple):
     """Bytes of a remote file, as a server sent or the cache kept them; the last span of a first answer is the tail."""
 
     mark: Mark  # of the file
-    spans: tuple[KeptBytes, ...]
+    spans: tuple[MemorySource, ...]
 
 
 def has_strong_tag(identity: str) -> bool:
@@ -126,7 +115,7 @@ def _path_of(url: str, options: Mapping[str, Any]) -> str:
 
 
 def _encode(record: Record) -> list[bytes | memoryview]:
-    spans = [[span.offset, len(span.data), crc32(span.data)] for span in record.spans]
+    spans = [[span.start, len(span.data), crc32(span.data)] for span in record.spans]
     header = json.dumps({"size": record.mark.size, "tag": record.mark.identity, "spans": spans}).encode("ascii")
     return [_MAGIC, _FRAME.pack(len(header), crc32(header)), header, *(span.data for span in record.spans)]
 
@@ -144,22 +133,23 @@ def _read(data: bytes) -> Record:
         span = data[position : position + size]
         if len(span) != size or crc32(span) != expected or not 0 <= offset <= content["size"] - size:
             raise ValueError("damaged")
-        spans.append(KeptBytes(offset, span))
+        spans.append(MemorySource(span, start=offset))
         position += size
     if position != len(data):
         raise ValueError("damaged")
     return Record(Mark(content["size"], content["tag"]), tuple(spans))
 
 
-def _joined(spans: Iterable[KeptBytes]) -> tuple[KeptBytes, ...]:
+def _joined(spans: Iterable[MemorySource]) -> tuple[MemorySource, ...]:
     """Return the spans in order, with overlapping and adjacent spans joined."""
-    joined: list[KeptBytes] = []
-    for span in sorted(spans, key=lambda span: (span.offset, -len(span.data))):
+    joined: list[MemorySource] = []
+    for span in sorted(spans, key=lambda span: (span.start, -len(span.data))):
         last = joined[-1] if joined else None
-        if last is None or span.offset > last.stop:
+        if last is None or span.start > last.size():
             joined.append(span)
-        elif span.stop > last.stop:
-            joined[-1] = KeptBytes(last.offset, b"".join((last.data, span.data[last.stop - span.offset :])))
+        elif span.size() > last.size():
+            data = b"".join((last.data, span.data[last.size() - span.start :]))
+            joined[-1] = MemorySource(data, start=last.start)
     return tuple(joined)
 
 

@@ -17,11 +17,8 @@ _T = TypeVar("_T")
 DEADLINE = "ozx_deadline"
 
 
-class Traffic(NamedTuple):
-    """The numbers of requests and received bytes of this process; retries after failures are not counted."""
-
-    requests: int
-    bytes: int
+#: The numbers of requests and received bytes.
+Traffic = tuple[int, int]
 
 
 class Deadline(NamedTuple):
@@ -63,8 +60,9 @@ def count_traffic(requests: int, size: int) -> None:
 
 
 def traffic() -> Traffic:
-    """Return the numbers of requests and received bytes of this process."""
-    return Traffic(*_COUNTS)
+    """Return the numbers of requests and received bytes of this process; retries after failures are not counted."""
+    requests, size = _COUNTS
+    return requests, size
 
 
 def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:

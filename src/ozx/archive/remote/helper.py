@@ -22,7 +22,8 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ozx.archive.remote.cache import KeptBytes, Record
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.remote.cache import Record
 from ozx.archive.remote.deadline import in_background
 from ozx.archive.remote.transport import ObstoreTransport
 from ozx.errors import OzxError, ResourceError
@@ -161,7 +162,7 @@ def _answer(
     answer = failure = None
     try:
         answer = transport.fetch(offset, length, expected)
-        spans = tuple(KeptBytes(span.offset, bytes(span.data)) for span in answer.spans)  # views cannot be sent
+        spans = tuple(MemorySource(bytes(span.data), start=span.start) for span in answer.spans)  # views cannot be sent
         answer = answer._replace(spans=spans)
     except BaseException as error:  # noqa: BLE001 (the client waits without limit, so every request needs an answer)
         failure = _answerable(error)

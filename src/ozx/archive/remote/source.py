@@ -18,8 +18,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ozx.archive.byte_source import MemorySource
 from ozx.archive.remote.access import access_options
-from ozx.archive.remote.cache import LONGEST_RECORD, KeptBytes, Record, find_record, has_strong_tag, store_record
+from ozx.archive.remote.cache import LONGEST_RECORD, Record, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.transport import ObstoreTransport, is_forked
@@ -104,7 +105,7 @@ _PATIENCE = 0.0005
 _HEAD_LIMIT = 64 << 20
 
 
-def _store_kept(url: str, options: Mapping[str, Any], kept: dict[Mark, list[KeptBytes]]) -> None:
+def _store_kept(url: str, options: Mapping[str, Any], kept: dict[Mark, list[MemorySource]]) -> None:
     """Write the spans of metadata to the cache; called when the source is closed or deleted."""
     while kept:
         mark, spans = kept.popitem()
@@ -137,12 +138,12 @@ class RemoteSource:
         self._expected: Mark | None = None
         # The first answer, and bytes that an earlier run read.
         self._known: Record | None = None
-        self._cached: tuple[KeptBytes, ...] = ()
-        self._head = KeptBytes(0, b"")
+        self._cached: tuple[MemorySource, ...] = ()
+        self._head = MemorySource(b"")
         self._reads_head = False
         self._early_head: Future[Record | None] | None = None
         self._runs: Runs | None = None
-        self._kept: dict[Mark, list[KeptBytes]] = {}  # metadata for the cache, by the mark of their file
+        self._kept: dict[Mark, list[MemorySource]] = {}  # metadata for the cache, by the mark of their file
         weakref.finalize(self, _store_kept, url, self._options, self._kept)
         self._begin_in_process()
 
@@ -190,7 +191,7 @@ class RemoteSource:
 
     def _request(self, offset: int, length: int) -> bytes | memoryview:
         """Return `length` bytes from `offset`, or fewer bytes where the tail of the file begins, by one request."""
-        length = min(length, self._first().spans[-1].offset - offset)
+        length = min(length, self._first().spans[-1].start - offset)
         self._count(length)
         data = self._transport().fetch(offset, length, self._mark()).spans[0].data
         count_traffic(1, length)
@@ -220,20 +221,19 @@ class RemoteSource:
         length = min(length, _HEAD_LIMIT)
         self._take_head(self._first())
         if self._look(self._first(), offset, length)[1]:
-            early = self._head.data if self._head.offset == offset else b""
+            early = self._head.data if self._head.start == offset else b""
             rest = self.read_at(offset + len(early), length - len(early))
-            self._head = KeptBytes(offset, b"".join((early, rest)))
-        if self._head.offset <= offset < self._head.stop:
-            start = offset - self._head.offset
-            self.keep(offset, bytes(self._head.data[start : start + length]))
+            self._head = MemorySource(b"".join((early, rest)), start=offset)
+        if self._head.start <= offset < self._head.size():
+            self.keep(offset, self._head.read_at(offset, length))
 
     def keep(self, offset: int, data: bytes, *, is_directory: bool = False) -> None:
         """Keep bytes of metadata for later runs, if the server gives a strong ETag; see `ozx.archive.remote.cache`."""
         known = self._known
-        if known is None or not has_strong_tag(known.mark.identity) or known.spans[-1].offset == 0:
+        if known is None or not has_strong_tag(known.mark.identity) or known.spans[-1].start == 0:
             return
-        span = KeptBytes(offset, data)
-        if any(held.offset <= offset and span.stop <= held.stop for held in self._kept.get(known.mark, self._cached)):
+        span = MemorySource(data, start=offset)
+        if any(_holds(held, offset, span.size()) for held in self._kept.get(known.mark, self._cached)):
             return
         with self._own_lock():
             kept = self._kept.setdefault(known.mark, list(known.spans))
@@ -246,7 +246,7 @@ class RemoteSource:
     def close(self) -> None:
         """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
         _store_kept(self.url, self._options, self._kept)
-        self._expected, self._known, self._head = self._mark(), None, KeptBytes(0, b"")
+        self._expected, self._known, self._head = self._mark(), None, MemorySource(b"")
         self._early_head, self._cached = None, ()
         self._runs = None if self._runs is None else Runs(self._request, self.block)
         transport = self._opened
@@ -278,7 +278,7 @@ class RemoteSource:
         """Return whether a cached record is one of the present file, and contains its end; make a short request."""
         mark, spans = record
         is_present = self._ask(transport, 1).mark == mark and has_strong_tag(mark.identity)
-        return is_present and spans != () and spans[-1].stop == mark.size
+        return is_present and spans != () and spans[-1].size() == mark.size
 
     def _ask_both(self, transport: Transport) -> Record:
         """Request the end of the file and, if the answer takes time, the beginning as well."""
@@ -321,9 +321,9 @@ class RemoteSource:
             return b"", 0
         tail = known.spans[-1]
         for span in (tail, self._head, *known.spans[:-1]):
-            if span.offset <= offset and stop <= span.stop:
-                return bytes(span.data[offset - span.offset : stop - span.offset]), 0
-        end = min(stop, tail.offset) if offset < tail.offset else stop
+            if _holds(span, offset, stop):
+                return span.read_at(offset, stop - offset), 0
+        end = min(stop, tail.start) if offset < tail.start else stop
         return bytes(tail.data[: stop - end]), end - offset
 
     def _begin_in_process(self) -> None:
@@ -347,6 +347,10 @@ class RemoteSource:
         with self._own_lock():
             self.requests += 1
             self.bytes_read += length
+
+
+def _holds(span: MemorySource, offset: int, stop: int) -> bool:
+    return span.start <= offset and stop <= span.size()
 
 
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from ozx.archive.remote.cache import KeptBytes, Record
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.remote.cache import Record
 from ozx.archive.remote.errors import changed_error, explain, folder_error
 from ozx.archive.remote.object_store import Requests
 from ozx.errors import OzxError
@@ -54,7 +55,7 @@ class ObstoreTransport:
         def request(store: Any) -> Record:
             result = self._module.get(store, "", options={"range": span})
             mark = self._compare(result.meta, expected)
-            return Record(mark, (KeptBytes(result.range[0], memoryview(result.bytes())),))
+            return Record(mark, (MemorySource(memoryview(result.bytes()), start=result.range[0]),))
 
         try:
             return self._store.run(request, length)
@@ -74,7 +75,7 @@ class ObstoreTransport:
         async def request(store: Any) -> Record:
             result = await self._module.get_async(store, "", options={"range": (offset, offset + length)})
             mark = self._compare(result.meta, expected)
-            return Record(mark, (KeptBytes(result.range[0], memoryview(await result.bytes_async())),))
+            return Record(mark, (MemorySource(memoryview(await result.bytes_async()), start=result.range[0]),))
 
         try:
             return await self._store.run_async(request, length)
@@ -91,7 +92,7 @@ class ObstoreTransport:
         """Return the last bytes of a file; use no suffix range, which fails for empty files and on some servers."""
         mark = self._store.ask(lambda store: self._compare(self._module.head(store, ""), expected), self._name)
         start = max(0, mark.size - length)
-        return self.fetch(start, mark.size - start, mark) if mark.size else Record(mark, (KeptBytes(0, b""),))
+        return self.fetch(start, mark.size - start, mark) if mark.size else Record(mark, (MemorySource(b""),))
 
     def _compare(self, meta: Any, expected: Mark | None) -> Mark:
         # Compare before the body is read, so that a changed file is not downloaded. If-Match would do the same, but
