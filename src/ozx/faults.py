@@ -59,15 +59,11 @@ def _fault(error: Exception) -> FaultError:
     version = importlib.import_module("ozx").__version__
     fault = FaultError(
         f"this is a fault of ozx, not of your files: {type(error).__name__}: "
-        f"{shortened(_one_line(str(error)), _LONGEST_REPORT)}\n  {place}; ozx {version}, {system}",
+        f"{shortened(' '.join(str(error).split()), _LONGEST_REPORT)}\n  {place}; ozx {version}, {system}",
         hint=_HINT,
     )
     fault.fault = f"{type(error).__name__} {place}"
     return fault
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _place(error: BaseException) -> str:

@@ -260,13 +260,9 @@ class ArchiveReader:
                 fault = name_fault(name)
                 if fault is not None:
                     raise _refused_name(name, fault, path)
-        self._check_folders()
-        self._check_duplicates(allow_duplicates=allow_duplicates, is_ascii=is_ascii)
-
-    def _check_folders(self) -> None:
-        columns, path = self.columns, self.source.name
         for index in np.flatnonzero(columns.are_folders() & (columns.uncompressed_sizes > 0)).tolist():
             raise _refused_name(columns.name(index), "it ends in a slash, but the entry has bytes", path)
+        self._check_duplicates(allow_duplicates=allow_duplicates, is_ascii=is_ascii)
 
     def _check_duplicates(self, *, allow_duplicates: bool, is_ascii: bool) -> None:
         columns, path = self.columns, self.source.name

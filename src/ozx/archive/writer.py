@@ -85,7 +85,7 @@ class DirectoryBuilder:
     """Builder of a central directory; each entry takes memory for its name and about 50 bytes more."""
 
     def __init__(self) -> None:
-        self._headers = bytearray()
+        self.headers = bytearray()
         self.entries = 0
 
     def add(self, raw_name: bytes, flags: int, checksum: int, size: int, header_offset: int) -> None:
@@ -100,7 +100,7 @@ class DirectoryBuilder:
             if header_offset >= MASK_32:
                 wide, short_offset = [*wide, header_offset], MASK_32
             extra = struct.pack(f"<2H{len(wide)}Q", EXTRA_ZIP64, 8 * len(wide), *wide)
-        self._headers += _central_layout(len(raw_name), len(extra)).pack(
+        self.headers += _central_layout(len(raw_name), len(extra)).pack(
             CENTRAL_SIGNATURE,
             _MADE_BY,
             _VERSION,
@@ -125,13 +125,8 @@ class DirectoryBuilder:
 
     def add_raw(self, headers: bytes | bytearray, entries: int) -> None:
         """Append the bytes of complete headers, unchanged."""
-        self._headers += headers
+        self.headers += headers
         self.entries += entries
-
-    @property
-    def headers(self) -> bytearray:
-        """The headers added so far."""
-        return self._headers
 
     def extend(self, other: DirectoryBuilder) -> None:
         """Append all headers of another builder for the same archive."""
@@ -141,8 +136,8 @@ class DirectoryBuilder:
         """Return the central directory and the end records as bytes, to be written at `offset`."""
         if len(comment) > MASK_16:
             raise UsageError(f"an archive comment has at most {MASK_16:,} bytes; got {len(comment):,}")
-        result, size, entries = self._headers, len(self._headers), self.entries
-        self._headers = bytearray()
+        result, size, entries = self.headers, len(self.headers), self.entries
+        self.headers = bytearray()
         rest = ZIP64_END_RECORD.size - 12  # 4.3.14.1: without the signature and this field
         wide = ZIP64_END_SIGNATURE, rest, _MADE_BY, _VERSION, 0, 0, entries, entries, size, offset
         result += ZIP64_END_RECORD.pack(*wide)

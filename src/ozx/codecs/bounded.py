@@ -11,6 +11,7 @@ import lzma
 import struct
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -60,7 +61,7 @@ def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
     """Decompress the output of any Zarr compressor; raise an error if the decoded data exceed `limit`."""
     name = str(config["id"])
     try:
-        return _DECODERS[name](config, data, limit)
+        return _from_lzma(config, data, limit) if name == "lzma" else _DECODERS[name](data, limit)
     except (OversizeError, MemoryError):
         raise
     except Exception as error:  # (compressors raise various exceptions)
@@ -85,11 +86,7 @@ def _check_claim(claim: int, limit: int) -> None:
         raise OversizeError(f"expected at most {limit:,} bytes; the data declare {claim:,}")
 
 
-def _from_gzip(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
-    return _from_streams(lambda: fast_zlib.decompressobj(31), data, limit, is_padded=True)
-
-
-def _from_zlib(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+def _from_zlib(data: Bytes, limit: int) -> bytes:
     # One stream; like zlib.decompress, ignore what follows it.
     decompressor = fast_zlib.decompressobj(15)
     found: bytes = decompressor.decompress(data, limit + 1)
@@ -97,10 +94,6 @@ def _from_zlib(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
     if not decompressor.eof:
         raise EOFError("it is truncated")
     return found
-
-
-def _from_bz2(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
-    return _from_streams(bz2.BZ2Decompressor, data, limit)
 
 
 def _from_lzma(config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
@@ -157,7 +150,7 @@ def _from_streams(
     return found[0] if len(found) == 1 else b"".join(found)
 
 
-def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+def _from_zstd(data: Bytes, limit: int) -> bytes:
     import imagecodecs  # noqa: PLC0415 (15 ms)
 
     if not len(data):
@@ -191,7 +184,7 @@ def parse_zstd_header(data: Bytes) -> tuple[bytes, int | None]:
     return head[: start + length], size
 
 
-def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+def _from_blosc(data: Bytes, limit: int) -> bytes:
     from numcodecs import blosc  # noqa: PLC0415 (with it comes zarr's numcodecs)
 
     check_blosc_header(data, limit)
@@ -209,7 +202,7 @@ def check_blosc_header(data: Bytes, limit: int) -> None:
         raise EOFError(f"the header declares {length:,} bytes; the data have {len(data):,}")
 
 
-def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+def _from_lz4(data: Bytes, limit: int) -> bytes:
     from numcodecs import lz4  # noqa: PLC0415 (see _from_blosc)
 
     # numcodecs puts the length before the block, 4 bytes little-endian.
@@ -220,15 +213,14 @@ def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
     return found
 
 
-_DECODERS: dict[str, Callable[[Mapping[str, Any], Bytes, int], Bytes]] = {
+_DECODERS: dict[str, Callable[[Bytes, int], Bytes]] = {
     "blosc": _from_blosc,
-    "bz2": _from_bz2,
-    "gzip": _from_gzip,
+    "bz2": partial(_from_streams, bz2.BZ2Decompressor),
+    "gzip": partial(_from_streams, partial(fast_zlib.decompressobj, 31), is_padded=True),
     "lz4": _from_lz4,
-    "lzma": _from_lzma,
     "zlib": _from_zlib,
     "zstd": _from_zstd,
 }
 
 #: Names of the compressors whose output can be bounded.
-BOUNDED = frozenset(_DECODERS)
+BOUNDED = frozenset((*_DECODERS, "lzma"))

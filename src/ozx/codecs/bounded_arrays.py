@@ -100,7 +100,7 @@ class BoundedPipeline(BatchedCodecPipeline):
             await _check_stored(getter, spec, is_sharded=self._is_sharded)
             if self._is_sharded:  # its inner chunks pass the gate one by one
                 return await self.read_batch([item], out, drop_axes)
-            gate, size = _gate(), _decoded_size(spec)
+            gate, size = _GATES.setdefault(asyncio.get_running_loop(), _MemoryGate()), _decoded_size(spec)
             await gate.enter(size)
             try:
                 return await self.read_batch([item], out, drop_axes)
@@ -215,10 +215,6 @@ class _MemoryGate:
 
 
 _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, _MemoryGate] = WeakKeyDictionary()
-
-
-def _gate() -> _MemoryGate:
-    return _GATES.setdefault(asyncio.get_running_loop(), _MemoryGate())
 
 
 def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:

@@ -100,7 +100,9 @@ class NameIndex:
 
     def __init__(self, names: NameTable) -> None:
         self._names = names
-        hashes = _hash_names(names)
+        hashes = np.zeros(len(names), np.uint64)
+        for rows, matrix in names.iter_name_matrices():
+            hashes[rows] = _hash_rows(matrix)
         self._order = np.argsort(hashes, kind="stable")
         self._sorted = hashes[self._order]
 
@@ -188,13 +190,6 @@ def _hash_name(name: bytes) -> int:
     for byte in name:
         value = (value * _BASE + byte + 1) % _MODULUS
     return value
-
-
-def _hash_names(table: NameTable) -> NDArray[np.uint64]:
-    hashes = np.zeros(len(table), np.uint64)
-    for rows, names in table.iter_name_matrices():
-        hashes[rows] = _hash_rows(names)
-    return hashes
 
 
 def _hash_rows(names: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -164,17 +164,15 @@ class ValueFinder:
         if claim.data_offset + (claim.stored_size or 0) > self.source.size():
             return None
         if claim.method == STORED:
-            return self._find_descriptor(claim) if claim.stored_size is None else self._verify_stored(claim)
+            size = claim.stored_size
+            if size is None:
+                return self._find_descriptor(claim)
+            return self._confirm(claim, size, size, self._crc32(self._iter_blocks(claim.data_offset, size)))
         if claim.method == DEFLATED:
             return self._verify_deflated(claim)
         if claim.method == DEFLATE64 and claim.stored_size is not None and claim.size is not None:
             return self._verify_deflate64(claim, claim.stored_size, claim.size)
         return None
-
-    def _verify_stored(self, claim: Claim) -> FoundEntry | None:
-        size = claim.stored_size or 0
-        checksum = self._crc32(self._iter_blocks(claim.data_offset, size))
-        return self._confirm(claim, size, size, checksum)
 
     def _verify_deflated(self, claim: Claim) -> FoundEntry | None:
         decoder, checksum, size, consumed, pending = zlib.decompressobj(wbits=-15), 0, 0, 0, b""

@@ -25,7 +25,7 @@ from ozx.archive.remote.s3 import (
     explain_client_error,
     was_made,
 )
-from ozx.errors import UnsupportedError
+from ozx.errors import OzxError, UnsupportedError
 from ozx.threads import map_ahead
 
 # Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
@@ -249,10 +249,7 @@ LOOKS = 3
 def look_at(url: str, *, drop_attributes: bool) -> OldObject:
     """Return the facts that are necessary to replace an object; make three requests."""
     present = S3Object(url)
-    try:
-        head = present.client.head_object(**present.target)
-    except client_errors() as error:
-        raise explain_client_error(error, url, doing="read") from None
+    head = present.call("head_object", partial(explain_client_error, url=url, doing="read"))
     tag = str(head.get("ETag", ""))
     if not tag or tag.startswith("W/"):
         raise UnsupportedError(
@@ -295,12 +292,9 @@ def replace_object(old: OldObject, parts: Sequence[UploadedPart], read: ReadAt) 
     properties["Metadata"] = {**properties.get("Metadata", {}), MARK: mark}
     first, *others = parts
     if not (others or isinstance(first, Run)):  # one request can create the object
-        try:
-            body = _bytes_of(first, read)
-            since = _check_unchanged(old)
-            old.object.client.put_object(**old.object.target, **properties, Body=body, IfMatch=old.tag)
-        except client_errors() as error:
-            _check_done(old, mark, error)
+        body = _bytes_of(first, read)
+        since = _check_unchanged(old)
+        _finish(old, mark, "put_object", **properties, Body=body)
     else:
         since = _upload(old, parts, read, properties, mark)
     # A server may ignore `If-Match`: let another program finish that also compared the ETag just before this one wrote.
@@ -312,23 +306,15 @@ def _upload(
     old: OldObject, parts: Sequence[UploadedPart], read: ReadAt, properties: dict[str, Any], mark: str
 ) -> float:
     """Make the new object, and return the time at which the old one was compared."""
-    client, target = old.object.client, old.object.target
-    try:
-        upload = str(client.create_multipart_upload(**target, **properties)["UploadId"])
-    except client_errors() as error:
-        raise explain_client_error(error, old.url, doing="write") from None
+    upload = str(old.object.call("create_multipart_upload", **properties)["UploadId"])
     try:
         make = partial(_make_part, old, upload, read)
         made = list(map_ahead(make, enumerate(parts, 1), _THREADS))  # after an error, the others are cancelled
         since = _check_unchanged(old)
-        arguments = {"UploadId": upload, "MultipartUpload": {"Parts": made}, "IfMatch": old.tag}
-        try:
-            client.complete_multipart_upload(**target, **arguments)
-        except client_errors() as error:
-            _check_done(old, mark, error)
+        _finish(old, mark, "complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": made})
     except BaseException:
-        with contextlib.suppress(*client_errors()):  # the first error is the one to report
-            client.abort_multipart_upload(**target, UploadId=upload)
+        with contextlib.suppress(OzxError):  # the first error is the one to report
+            old.object.call("abort_multipart_upload", UploadId=upload)
         raise
     return since
 
@@ -336,18 +322,14 @@ def _upload(
 def _make_part(old: OldObject, upload: str, read: ReadAt, numbered: tuple[int, UploadedPart]) -> dict[str, Any]:
     """Send a part, or let the server copy it; return its number and its ETag, as the last request names them."""
     number, part = numbered
-    arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
-    try:
-        if not isinstance(part, Run):
-            answer = old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))
-            return {"PartNumber": number, "ETag": str(answer["ETag"])}
+    call = partial(old.object.call, UploadId=upload, PartNumber=number)
+    if isinstance(part, Run):
         span = f"bytes={part.offset}-{part.offset + part.length - 1}"
-        answer = old.object.client.upload_part_copy(
-            **arguments, CopySource=old.object.target, CopySourceRange=span, CopySourceIfMatch=old.tag
-        )
-        return {"PartNumber": number, "ETag": str(answer["CopyPartResult"]["ETag"])}
-    except client_errors() as error:
-        raise _explain(old, error, is_copy=isinstance(part, Run)) from None
+        source = {"CopySource": old.object.target, "CopySourceRange": span, "CopySourceIfMatch": old.tag}
+        answer = call("upload_part_copy", partial(_explain, old, is_copy=True), **source)["CopyPartResult"]
+    else:
+        answer = call("upload_part", partial(_explain, old), Body=_bytes_of(part, read))
+    return {"PartNumber": number, "ETag": str(answer["ETag"])}
 
 
 def _bytes_of(runs: tuple[Run, ...], read: ReadAt) -> bytes:
@@ -359,7 +341,7 @@ def _bytes_of(runs: tuple[Run, ...], read: ReadAt) -> bytes:
     )
 
 
-def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exception:
+def _explain(old: OldObject, error: BaseException, *, is_copy: bool = False) -> OzxError:
     code = error_code_of(error)
     if code in CONFLICTS:
         return changed_error(printable_url(old.url), old.size, old.size)
@@ -378,16 +360,16 @@ def _check_unchanged(old: OldObject) -> float:
     Some servers ignore ``If-Match`` in the request that creates the new object.
     """
     since = monotonic()
-    try:
-        head = old.object.client.head_object(**old.object.target)
-    except client_errors() as error:
-        raise _explain(old, error, is_copy=False) from None
+    head = old.object.call("head_object", partial(_explain, old))
     if head.get("ETag") != old.tag:
         raise changed_error(printable_url(old.url), old.size, int(head["ContentLength"]))
     return since
 
 
-def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
-    """Raise the error of an upload's last request; do nothing if the new object exists and only the reply was lost."""
-    if not was_made(old.object, mark):
-        raise _explain(old, error, is_copy=False) from None
+def _finish(old: OldObject, mark: str, method: str, **arguments: Any) -> None:
+    """Make the last request of an upload; ignore its error if the new object exists and only the reply was lost."""
+    try:
+        old.object.call(method, partial(_explain, old), **arguments, IfMatch=old.tag)
+    except OzxError:
+        if not was_made(old.object, mark):
+            raise

@@ -11,7 +11,7 @@ import copy
 import errno
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any, Self
 from urllib.parse import unquote
 
@@ -221,23 +221,23 @@ class S3Object:
     def put(self, body: IO[bytes], mark: str, *, replace: bool) -> None:
         """Create the object from `body`, by one request; an existing object is replaced only with `replace`."""
         self._condition = {} if replace else {"IfNoneMatch": "*"}
-        self._call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
+        self.call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
 
     def begin(self, mark: str, *, replace: bool) -> None:
         """Begin an upload in parts; an existing object is replaced only with `replace`."""
         self._condition = {} if replace else {"IfNoneMatch": "*"}
-        self._upload_id = str(self._call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
+        self._upload_id = str(self.call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
 
     def send(self, number: int, body: IO[bytes]) -> None:
         """Send part `number`, counted from 0."""
-        answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
+        answer = self.call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
         self._tags[number] = str(answer["ETag"])
 
     def complete(self, parts: int) -> None:
         """Complete the upload: create the object from all parts."""
         tags = [{"PartNumber": number + 1, "ETag": self._tags[number]} for number in range(parts)]
         upload = {"UploadId": self._upload_id, "MultipartUpload": {"Parts": tags}}
-        self._call("complete_multipart_upload", **upload, **self._condition)
+        self.call("complete_multipart_upload", **upload, **self._condition)
 
     def abort(self) -> None:
         """Abort the upload; errors of the server are ignored."""
@@ -246,15 +246,19 @@ class S3Object:
 
     def remove(self) -> None:
         """Remove the object, if it exists."""
-        self._call("delete_object")
+        self.call("delete_object")
 
-    def _call(self, method: str, **arguments: Any) -> Any:
+    def call(self, method: str, explain: Callable[[BaseException], OzxError] | None = None, **arguments: Any) -> Any:
+        """Make a request about the object by a method of boto3's client; `explain` turns its errors into ozx's."""
         try:
             return getattr(self.client, method)(**self.target, **arguments)
         except client_errors() as error:
-            if self._condition and error_code_of(error) in CONFLICTS:
-                raise exists_error(self._url) from None
-            raise explain_client_error(error, self._url, doing="write") from None
+            raise (explain or self._explain)(error) from None
+
+    def _explain(self, error: BaseException) -> OzxError:
+        if self._condition and error_code_of(error) in CONFLICTS:
+            return exists_error(self._url)
+        return explain_client_error(error, self._url, doing="write")
 
 
 def exists_error(url: str) -> UsageError:
