@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, islice
 
-from ozx.archive.byte_source import FileSource, MemorySource, read_exactly
+from ozx.archive.byte_source import ByteSource, FileSource, MemorySource, OpenFileSource, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
@@ -58,7 +59,7 @@ class ArchiveSource:
         if keys is not None:
             self._keys = keys
         self._checked: set[int] = set()
-        self._inflated: OrderedDict[int, _InflatedValue] = OrderedDict()
+        self._inflated: OrderedDict[int, OpenFileSource] = OrderedDict()
         self._lock = threading.Lock()
         self._long = LongDocuments()
 
@@ -125,10 +126,10 @@ class ArchiveSource:
                 self.inflated(row)
             self._checked.add(row)
 
-    def inflated(self, row: int) -> _InflatedValue:
+    def inflated(self, row: int) -> OpenFileSource:
         """Return a seekable copy of a deflated value; the last few copies are cached."""
         with self._lock:
-            value = self._inflated.pop(row, None) or _InflatedValue(self.reader, row)
+            value = self._inflated.pop(row, None) or _inflate(self.reader, row)
             self._inflated[row] = value
             if len(self._inflated) > _MOST_INFLATED:
                 self._inflated.popitem(last=False)
@@ -225,7 +226,7 @@ class ArchivedPart:
     def read_alone(self, view: memoryview) -> None:
         """Fill `view` with the value, after parsing the local header."""
         if self.reader.columns.methods[self.index] == STORED:
-            _read_into(self.reader, [view], self.reader.data_offset(self.index))
+            _read_into(self.reader.source, [view], self.reader.data_offset(self.index))
         else:
             fill_from_blocks(self, view)
 
@@ -298,28 +299,19 @@ class _ArchivedSpan:
     def read_into(self, *views: memoryview) -> None:
         reader = self.source.reader
         if reader.columns.methods[self.index] == STORED:
-            _read_into(reader, views, _data_offset(reader, self.index) + self.offset)
+            _read_into(reader.source, views, _data_offset(reader, self.index) + self.offset)
         else:
-            self.source.inflated(self.index).read_into(views, self.offset)
+            _read_into(self.source.inflated(self.index), views, self.offset)
 
 
-class _InflatedValue:
-    """A deflated value, decompressed once into a temporary file from which all spans are read."""
-
-    def __init__(self, reader: ArchiveReader, index: int) -> None:
-        self._lock = threading.Lock()
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
-        for block in reader.iter_blocks(index):
-            self._file.write(block)
-
-    def __del__(self) -> None:
-        self._file.close()
-
-    def read_into(self, views: Sequence[memoryview], offset: int) -> None:
-        with self._lock:
-            self._file.seek(offset)
-            for view in views:
-                self._file.readinto(view)
+def _inflate(reader: ArchiveReader, index: int) -> OpenFileSource:
+    """Decompress a value into a temporary file, from which all spans are read."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the source)
+    value = OpenFileSource(file)
+    weakref.finalize(value, file.close)
+    for block in reader.iter_blocks(index):
+        file.write(block)
+    return value
 
 
 def _data_offset(reader: ArchiveReader, index: int) -> int:
@@ -334,8 +326,8 @@ def _data_offset(reader: ArchiveReader, index: int) -> int:
     return reader.data_offset(index)
 
 
-def _read_into(reader: ArchiveReader, views: Sequence[memoryview], offset: int) -> None:
-    source, length = reader.source, sum(map(len, views))
+def _read_into(source: ByteSource, views: Sequence[memoryview], offset: int) -> None:
+    length = sum(map(len, views))
     if not isinstance(source, FileSource):
         fill_from_blocks(BytesPart(read_exactly(source, offset, length, "an entry")), *views)
     elif source.read_vectors_at(views, offset) != length:
@@ -387,6 +379,6 @@ def _check_stored(reader: ArchiveReader, row: int) -> None:
     buffer, checksum = memoryview(bytearray(min(READ, size))), 0
     for start, length in divided(offset, size, READ):
         view = buffer[:length]
-        _read_into(reader, [view], start)
+        _read_into(reader.source, [view], start)
         checksum = crc32(view, checksum)
     reader.check_crc32(row, checksum)
