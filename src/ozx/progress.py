@@ -101,7 +101,7 @@ def needs_total(progress: Progress) -> bool:
     >>> needs_total(NO_PROGRESS)
     False
     """
-    return not isinstance(progress, _NoProgress | StoppableProgress)
+    return not isinstance(progress, _NoProgress)
 
 
 def begin_phase(progress: Progress, description: str, total: int | None) -> Progress:
@@ -155,7 +155,7 @@ class _Phase:
         self._progress.stop()
 
 
-class StoppableProgress:
+class StoppableProgress(_NoProgress):
     """Progress of a batch of files; after an interrupt, it can also stop the threads of the batch.
 
     Threads cannot be interrupted from outside: each ends itself at its next report of progress.
@@ -176,17 +176,13 @@ class StoppableProgress:
         self._progress = progress  # the display of the whole batch; only its `advance` is called
         self._stopped = threading.Event()
 
-    def start(self, description: str, total: int | None) -> None:
-        """Do nothing, because the phase of the batch has already begun."""
+    # `start` and `stop` do nothing: the phase of the batch has begun before, and goes on.
 
     def advance(self, amount: int) -> None:
         """Add to the number of bytes that the batch has processed; end the thread if the batch was stopped."""
         if self._stopped.is_set():
             raise KeyboardInterrupt
         self._progress.advance(amount)
-
-    def stop(self) -> None:
-        """Do nothing, because the batch continues."""
 
     def stop_all(self) -> None:
         """Stop every thread of the batch as soon as the thread reports progress."""

@@ -16,7 +16,7 @@ def zip64(*values, rest=b""):
 
 
 def census_of(extra, asked, *, may_be_zero=False):
-    census = ExtraCensus.of(2)
+    census = ExtraCensus(2)
     widened = np.array([asked]), np.array([TRUE], np.uint64), np.array([may_be_zero])
     data = b"head" + extra + bytes(64)
     count_extra_fields(data, np.array([4]), np.array([4 + len(extra)]), np.array([1]), widened, census)

@@ -39,5 +39,6 @@ def test_requests_and_received_bytes_are_shown():
     bars.start("cells.ozx", 10)
     requests = bars._bars.columns[-1]
     assert str(requests.render(bars._bars.tasks[0])) == ""
-    count_traffic(3, 5 << 20)
+    for size in (5 << 20, 0, 0):
+        count_traffic(size)
     assert str(requests.render(bars._bars.tasks[0])) == "3 requests, 5.0 MiB received"

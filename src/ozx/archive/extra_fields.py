@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +22,19 @@ from ozx.archive.records import (
 _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 
 
-@dataclass(slots=True)
 class ExtraCensus:
     """Counts of the extra fields of all entries."""
 
-    has_zip64: NDArray[np.bool_]  # whether entry i has a ZIP64 field
-    # whether entry i has a ZIP64 field that contradicts the sizes or the offset of the entry
-    contradicts: NDArray[np.bool_]
-    # whether entry i has a field that is longer than its block or too short for its kind, or has a block that is too
-    # short for a field and does not consist of zeros
-    is_broken: NDArray[np.bool_]
-    # the entries with a Unicode Path field, and its data
-    unicode_paths: list[tuple[int, bytes]] = field(default_factory=list)
-    counts: dict[int, int] = field(default_factory=dict)  # header id to the number of entries with such a field
-    first: dict[int, int] = field(default_factory=dict)  # header id to the index of one entry with such a field
-
-    @classmethod
-    def of(cls, entries: int) -> ExtraCensus:
-        """Return the counts of extra fields for an archive with `entries` entries and no extra field."""
-        return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
+    def __init__(self, entries: int) -> None:
+        self.has_zip64 = np.zeros(entries, bool)  # whether entry i has a ZIP64 field
+        # Whether entry i has a ZIP64 field that contradicts the sizes or the offset of the entry.
+        self.contradicts = np.zeros(entries, bool)
+        # Whether entry i has a field that is longer than its block or too short for its kind, or has a block that is
+        # too short for a field and does not consist of zeros.
+        self.is_broken = np.zeros(entries, bool)
+        self.unicode_paths: list[tuple[int, bytes]] = []  # entries with a Unicode Path field, and its data
+        self.counts: dict[int, int] = {}  # header id to the number of entries with such a field
+        self.first: dict[int, int] = {}  # header id to the index of one entry with such a field
 
 
 #: Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3, one header per row: whether each is
@@ -135,7 +128,7 @@ def count_extra_fields(
 
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     """Return counts of the extra fields in a central directory, by entry and by kind."""
-    census = ExtraCensus.of(len(columns))
+    census = ExtraCensus(len(columns))
     lengths = columns.field("<u2", 30)
     entries = np.flatnonzero(lengths)
     starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]

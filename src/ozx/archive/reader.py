@@ -223,11 +223,11 @@ class ArchiveReader:
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
 
-    def check_values(self, *, allow_bombs: bool = False) -> None:
+    def check_values(self) -> None:
         """Raise the errors of `check`, except those about refused or repeated names: the caller renames the entries."""
         self._check_methods()
         self._check_paths()
-        self._check_sizes(allow_bombs=allow_bombs)
+        self._check_sizes(allow_bombs=False)
 
     def _check_methods(self) -> None:
         columns, path = self.columns, self.source.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,30 +37,24 @@ _EXTRA_GUESS = 128
 _PEEK = len(LOCAL_SIGNATURE)
 
 
-@dataclass(slots=True)
 class LocalHeaders:
     """The local file headers of an archive; row i is the header of entry i in the central directory."""
 
-    lengths: NDArray[np.int32]  # bytes of each header, name and extra field included; -1 for an unreadable one
-    # whether the bytes of the entry begin with the signature of a local file header
-    begins_as_archive: NDArray[np.bool_]
-    flags: NDArray[np.uint16]  # the flags of each header; 0 for an unreadable one
-    has_descriptor: NDArray[np.bool_]  # whether the header announces a data descriptor
-    extras: ExtraCensus  # the extra fields of the local headers
-    # headers that are missing or truncated, or that contradict the central directory: entry, message, broken rule
-    faults: list[tuple[int, str, str]] = field(default_factory=list)
+    def __init__(self, entries: int) -> None:
+        # Bytes of each header, name and extra field included; -1 for an unreadable one.
+        self.lengths = np.full(entries, -1, np.int32)
+        # Whether the bytes of the entry begin with the signature of a local file header.
+        self.begins_as_archive = np.zeros(entries, bool)
+        self.flags = np.zeros(entries, np.uint16)  # the flags of each header; 0 for an unreadable one
+        self.has_descriptor = np.zeros(entries, bool)  # whether the header announces a data descriptor
+        self.extras = ExtraCensus(entries)
+        # Headers that are missing or truncated, or that contradict the central directory: entry, message, broken rule.
+        self.faults: list[tuple[int, str, str]] = []
 
 
 def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
     """Read the local headers of `entries`, which must be sorted by header offset and lie inside the file."""
-    count = len(columns)
-    headers = LocalHeaders(
-        lengths=np.full(count, -1, np.int32),
-        begins_as_archive=np.zeros(count, bool),
-        flags=np.zeros(count, np.uint16),
-        has_descriptor=np.zeros(count, bool),
-        extras=ExtraCensus.of(count),
-    )
+    headers = LocalHeaders(len(columns))
     starts = columns.header_offsets[entries].astype(np.int64)
     guesses = starts + (LOCAL_HEADER.size + _EXTRA_GUESS + _PEEK) + columns.name_lengths[entries]
     for data, rows, positions, ends in read_pieces(source, starts, guesses):

@@ -52,10 +52,10 @@ _LOCK = threading.Lock()
 _COUNTS = [0, 0]
 
 
-def count_traffic(requests: int, size: int) -> None:
-    """Add to the counts of requests and received bytes."""
+def count_traffic(size: int) -> None:
+    """Count a request, and the bytes that it received."""
     with _LOCK:
-        _COUNTS[0] += requests
+        _COUNTS[0] += 1
         _COUNTS[1] += size
 
 

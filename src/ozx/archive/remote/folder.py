@@ -71,7 +71,7 @@ class RemoteFolder:
             mark = _mark(store.ask(lambda opened: store.module.head(opened, key), self.name_of(key), key=key))
         except KeyError:
             return None
-        count_traffic(1, 0)
+        count_traffic(0)
         return mark
 
     def find_all(self, keys: Iterable[str]) -> Iterator[tuple[str, Mark]]:
@@ -135,7 +135,7 @@ class RemoteFolder:
                 raise
             raise changed_error(self.name_of(key), expected.size, 0) from None  # the object existed before
         self._count(0, len(data))
-        count_traffic(1, len(data))
+        count_traffic(len(data))
         return mark, data
 
     def missing(self, offset: int, length: int) -> int:
@@ -169,7 +169,7 @@ class RemoteFolder:
         self._count()
         name = self.name_of(prefix) if prefix else self.name
         result = store.ask(lambda opened: store.module.list_with_delimiter(opened, prefix or None), name, None)
-        count_traffic(1, 0)
+        count_traffic(0)
         return list(map(_object, result["objects"])), list(result["common_prefixes"])
 
     def _list_below(self, prefix: str) -> tuple[list[tuple[str, Mark]], list[str]]:
@@ -181,7 +181,7 @@ class RemoteFolder:
         try:
             for page in store.iter_pages(lambda opened: store.module.list(opened, prefix or None, chunk_size=_PAGE)):
                 self._count()
-                count_traffic(1, 0)
+                count_traffic(0)
                 yield list(map(_object, page))
         except OzxError:
             raise

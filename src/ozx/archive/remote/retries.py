@@ -31,8 +31,8 @@ _T = TypeVar("_T")
 #: The longest pause, in seconds, that ozx accepts from a server.
 LONGEST_WAIT = 300.0
 
-# A separate generator: pauses do not change the random numbers of the calling program.
-_RANDOM = random.Random()  # noqa: S311
+#: A separate generator: pauses do not change the random numbers of the calling program.
+RANDOM = random.Random()  # noqa: S311
 _STATUS = re.compile(r"status code: (\d{3})")
 _REPEATED = (408, 429, 500, 502, 503, 504)
 _TOLD = (429, 503)
@@ -143,7 +143,7 @@ class Retries:
             return 0.0  # `run` waits until `_not_before`
         first, longest, base = self._pauses
         # Requests that failed together are not repeated together.
-        pause = _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
+        pause = RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
         # Without time for another attempt, the error of this attempt says more than the error of the deadline.
         return None if self._deadline is not None and pause >= self._deadline.left() else pause
 

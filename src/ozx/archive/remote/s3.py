@@ -10,7 +10,6 @@ import contextlib
 import copy
 import errno
 import os
-import random
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Self
 from urllib.parse import unquote
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import Deadline
 from ozx.archive.remote.errors import explain_code, printable_url
-from ozx.archive.remote.retries import parse_retry_after
+from ozx.archive.remote.retries import RANDOM, parse_retry_after
 from ozx.archive.remote.urls import split_url
 from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
@@ -36,8 +35,6 @@ _NAMES = {
     "token": "aws_session_token",
 }
 
-# A separate generator: pauses do not change the random numbers of the calling program.
-_RANDOM = random.Random()  # noqa: S311
 _MOST_RETRIES = 8
 _LONGEST_PAUSE = 20.0  # seconds
 
@@ -106,7 +103,7 @@ def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: 
     if response is None or response[0].status_code != 429 or attempts > _MOST_RETRIES:
         return None
     told = parse_retry_after(response[0].headers.get("Retry-After"))
-    pause = _RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
+    pause = RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
     return min(pause, _LONGEST_PAUSE)
 
 

@@ -194,7 +194,7 @@ class RemoteSource:
         length = min(length, self._first().spans[-1].start - offset)
         self._count(length)
         data = self._transport().fetch(offset, length, self._mark()).spans[0].data
-        count_traffic(1, length)
+        count_traffic(length)
         return data
 
     async def read_view_async(self, offset: int, length: int) -> bytes | memoryview:
@@ -209,7 +209,7 @@ class RemoteSource:
             return await asyncio.to_thread(self.read_view, offset, length)
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).spans[0].data
-        count_traffic(1, missing)
+        count_traffic(missing)
         return b"".join((data, remembered)) if remembered else data
 
     def missing(self, offset: int, length: int) -> int:
@@ -303,7 +303,7 @@ class RemoteSource:
             if answer is not None and answer.mark == known.mark:
                 (self._head,) = answer.spans
                 self._count(len(self._head.data))
-                count_traffic(1, len(self._head.data))
+                count_traffic(len(self._head.data))
 
     def _ask(self, transport: Transport, length: int) -> Record:
         """Request the last `length` bytes of the file."""
@@ -311,7 +311,7 @@ class RemoteSource:
         answer = transport.fetch(None, length, self._expected)
         size = len(answer.spans[0].data)
         self.bytes_read += size
-        count_traffic(1, size)
+        count_traffic(size)
         return answer
 
     def _look(self, known: Record, offset: int, length: int) -> tuple[bytes, int]:

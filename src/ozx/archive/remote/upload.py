@@ -151,14 +151,11 @@ class Upload:
                 hint="Write a local file, then copy it to the bucket.",
             )
         if not self._has_begun:
-            self._begin()
+            self._client.begin(self._mark, replace=self._force)
+            self._has_begun = True
         self._wait(_THREADS - 1)
         buffer = self._buffers.pop(number)
         self._sending[self._threads.submit(self._send_part, number, buffer)] = buffer
-
-    def _begin(self) -> None:
-        self._client.begin(self._mark, replace=self._force)
-        self._has_begun = True
 
     def _send_part(self, number: int, buffer: IO[bytes]) -> None:
         with closing(buffer):
