@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from ozx.atomic.locks import fcntl, has_locks
 from ozx.atomic.targets import NO_ROOM
@@ -130,17 +131,13 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
         return
     new = os.fstat(descriptor)
     mode = stat.S_IMODE(old.st_mode)
-    if new.st_uid != old.st_uid and not _change_owner(descriptor, old.st_uid, -1):
+    if new.st_uid != old.st_uid and not _is_allowed(os.fchown, descriptor, old.st_uid, -1):
         mode &= 0o777  # setuid would give the rights of another user
-    if new.st_gid != old.st_gid and not _change_owner(descriptor, -1, old.st_gid):
+    if new.st_gid != old.st_gid and not _is_allowed(os.fchown, descriptor, -1, old.st_gid):
         mode = _without_group(mode)
     if not _copy_lists(descriptor, path, is_folder=stat.S_ISDIR(old.st_mode)):
         mode = _without_group(mode)
-    try:
-        os.fchmod(descriptor, mode)
-    except OSError as error:
-        if error.errno not in _NOT_POSSIBLE:
-            raise
+    _is_allowed(os.fchmod, descriptor, mode)
 
 
 def _without_group(mode: int) -> int:
@@ -148,9 +145,10 @@ def _without_group(mode: int) -> int:
     return mode & 0o707 | (mode & 0o007) << 3
 
 
-def _change_owner(descriptor: int, user: int, group: int) -> bool:
+def _is_allowed(call: Callable[..., None], *arguments: Any) -> bool:
+    """Make a system call about permissions; return False if the file system or the system refuses it."""
     try:
-        os.fchown(descriptor, user, group)
+        call(*arguments)
     except OSError as error:
         if error.errno not in _NOT_POSSIBLE:
             raise
@@ -172,20 +170,7 @@ def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
         except OSError as error:
             if error.errno not in (*_NOT_POSSIBLE, errno.ENOENT):
                 raise
-            _remove_list(descriptor, name)
+            _is_allowed(os.removexattr, descriptor, name)
             continue
-        try:
-            os.setxattr(descriptor, name, value)
-        except OSError as error:
-            if error.errno not in _NOT_POSSIBLE:
-                raise
-            is_kept = False
+        is_kept = _is_allowed(os.setxattr, descriptor, name, value) and is_kept
     return is_kept
-
-
-def _remove_list(descriptor: int, name: str) -> None:
-    try:
-        os.removexattr(descriptor, name)
-    except OSError as error:
-        if error.errno not in _NOT_POSSIBLE:
-            raise

@@ -277,17 +277,15 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
     make: Any = HTTPStore.from_url if is_http else from_url
     try:
         store = make(url, **arguments)
-        return _kept(key, store) if is_http else store
     except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
         failure = explain_options(error, printable_url(url))
+    else:
+        if is_http:
+            if len(_HTTP_STORES) >= _MOST_KEPT:
+                _HTTP_STORES.clear()
+            _HTTP_STORES[key] = store
+        return store
     raise failure  # outside of the except block, as in ozx.archive.remote.transport
-
-
-def _kept(key: tuple[Any, ...], store: Any) -> Any:
-    if len(_HTTP_STORES) >= _MOST_KEPT:
-        _HTTP_STORES.clear()
-    _HTTP_STORES[key] = store
-    return store
 
 
 def _retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
