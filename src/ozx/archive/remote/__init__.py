@@ -12,8 +12,8 @@
 ``transport``, ``helper``
     Requests for parts of a file; a helper process that makes the requests of a forked process.
 ``object_store``, ``retries``
-    Requests by obstore, repeated after failures; a busy server can set the pause before the next attempt.
-    ETags that are an MD5 are compared.
+    obstore's store for a URL, and ETags that are an MD5; requests, repeated after failures: a busy server can set the
+    pause before the next attempt.
 ``deadline``
     The time limit for all requests of a caller.
 ``cache``

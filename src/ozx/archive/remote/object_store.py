@@ -1,22 +1,20 @@
-"""Requests to one URL through obstore, with profiles of AWS; failed ones are repeated within the time limit."""
+"""obstore's store for a URL, with profiles of AWS, and the ETags of its objects."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 from ozx.archive.remote.access import allows_http
 from ozx.archive.remote.cache import CACHE
-from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
-from ozx.archive.remote.errors import explain, explain_options, printable_url
-from ozx.archive.remote.retries import Retries, ask_headers, ask_retry_after
-from ozx.errors import OzxError, ResourceError
+from ozx.archive.remote.deadline import DEADLINE, Deadline
+from ozx.archive.remote.errors import explain_options, printable_url
+from ozx.errors import ResourceError
 from ozx.extras import install_hint
 
 # Comparison of the bytes of remote objects with ETags that are the MD5 of their object.
@@ -129,8 +127,6 @@ def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-_T = TypeVar("_T")
-
 # By default, obstore ends every request after 30 seconds, too early for a large shard on a slow line. Here, a request
 # may take long, but its answer may not pause for long.
 _CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
@@ -140,115 +136,11 @@ _RETRY_CONFIG = {
     "retry_timeout": timedelta(seconds=60),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
 }
-# If a longer answer breaks off, obstore itself requests the missing bytes. Requests for shorter answers are repeated by
-# `Retries`, which can follow the header Retry-After.
-_LONG = 32 << 20
 # Making a store takes 5 ms, because it reads the system's certificates, and a new one has no open connections. So the
 # last ones are kept for another reading of the same URL; stores of buckets are not, because they keep credentials.
 _HTTP_STORES: dict[tuple[Any, ...], Any] = {}
 _MOST_KEPT = 8
 _PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
-# How long a signed URL is valid. It serves only to request the header Retry-After of a busy server.
-_SIGNED_FOR = timedelta(seconds=60)
-
-
-class Requests:
-    """Requests for the object or folder at a URL, and for what is below it; thread-safe."""
-
-    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        self.name = printable_url(url)
-        try:
-            import obstore  # noqa: PLC0415 (an extra)
-            import obstore.exceptions  # noqa: PLC0415
-        except ImportError as error:
-            message = f"reading from a URL needs the package obstore: {error}"
-            raise ResourceError(message, path=self.name, hint=install_hint("remote")) from None
-        self.module: Any = obstore
-        #: The types of the errors that obstore raises; FileNotFoundError stands for 404.
-        self.failures: tuple[type[Exception], ...] = (obstore.exceptions.BaseError, OSError)
-        self.unsupported: type[Exception] = obstore.exceptions.NotSupportedError
-        self._url, self._options = url, dict(options)
-        self._lock = threading.Lock()
-        self._patient: Any = None
-        self._deadline: Deadline | None = self._options.get(DEADLINE)
-        self._store = open_object_store(url, self._options, repeats=False)
-        self._retries = Retries(self.name, _retry_config(options), self._deadline, self._ask, self.failures)
-
-    def run(self, request: Callable[[Any], _T], length: int | None = 0) -> _T:
-        """Call `request` with obstore's store and return the result; repeat the request after failures.
-
-        `length` is the number of requested bytes, or None for a whole object.
-        """
-        store = self._store_for(length)
-        return self._retries.run(lambda: request(store))
-
-    def ask(self, request: Callable[[Any], _T], name: str, length: int | None = 0, key: str | None = None) -> _T:
-        """Return the same result as `run`; errors are those of ozx, about the file `name`.
-
-        If a `key` is given and nothing exists at the URL, raise a `KeyError` with this key. Errors are raised outside
-        of the except block: inside, Python would attach obstore's errors, which quote the URL with its query, as
-        ``__context__``, which logs and pickled errors contain.
-        """
-        try:
-            return self.run(request, length)
-        except OzxError:
-            raise
-        except self.failures as error:
-            is_missing = key is not None and isinstance(error, FileNotFoundError)
-            failure = KeyError(key) if is_missing else explain(error, name)
-        raise failure
-
-    async def run_async(self, request: Callable[[Any], Awaitable[_T]], length: int = 0) -> _T:
-        """Return the same result as `run`, without blocking the event loop."""
-        store = self._store_for(length)
-        return await self._retries.run_async(lambda: request(store))
-
-    def iter_pages(self, listing: Callable[[Any], Iterator[_T]]) -> Iterator[_T]:
-        """Yield the pages of a listing; obstore repeats failed requests itself."""
-        pages = iter(listing(self._store_for(None)))
-        end = object()
-        while True:
-            page: Any = call_in_time(lambda: next(pages, end), self._deadline, self.name)
-            if page is end:
-                return
-            yield page
-
-    def has_children(self) -> bool:
-        """Return whether objects exist below the URL; False if the server cannot list them."""
-        if self._url.lower().startswith(("http://", "https://")):
-            return False
-        try:
-            return bool(next(self.iter_pages(lambda store: self.module.list(store, chunk_size=1)), None))
-        except self.failures:
-            return False
-
-    def _store_for(self, length: int | None) -> Any:
-        if length is not None and length <= _LONG:
-            return self._store
-        with self._lock:
-            if self._patient is None:
-                self._patient = open_object_store(self._url, self._options)
-            return self._patient
-
-    def headers(self, key: str) -> Mapping[str, str]:
-        """Return the headers of an object, which obstore does not show; none if the server does not answer."""
-        return ask_headers(self._http_url(key))[1]
-
-    def _ask(self) -> float | None:
-        """Return the number of seconds that the server asks clients to wait, or None."""
-        return ask_retry_after(self._http_url(""))
-
-    def _http_url(self, key: str) -> str:
-        """Return the URL of an object below the store's root for plain HTTP, or an empty string."""
-        parts = urlsplit(self._url)._replace(fragment="")
-        if parts.scheme.lower() in ("http", "https"):
-            return parts._replace(path=f"{parts.path}/{quote(key)}").geturl() if key else parts.geturl()
-        if str(self._options.get("skip_signature", "")).lower() in ("true", "1"):
-            return ""
-        try:
-            return str(self.module.sign(self._store, "GET", key, _SIGNED_FOR))
-        except Exception:  # noqa: BLE001 (obstore's own kinds; a guess at the time serves as well)
-            return ""
 
 
 def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:
@@ -265,9 +157,9 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
     if deadline is not None:
         client_options["timeout"] = timedelta(seconds=deadline.seconds)
     client_options |= dict(options.get("client_options") or {})
-    retry_config = _retry_config(options) | ({} if repeats else {"max_retries": 0})
+    repetitions = retry_config(options) | ({} if repeats else {"max_retries": 0})
     of_profile = profile_options(options) if scheme in ("s3", "s3a") else {}
-    arguments = {**of_profile, **options, "client_options": client_options, "retry_config": retry_config}
+    arguments = {**of_profile, **options, "client_options": client_options, "retry_config": repetitions}
     # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; an https:// URL, signed or
     # public, is requested unchanged.
     is_http = scheme in ("http", "https")
@@ -288,5 +180,6 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
     raise failure  # outside of the except block, as in ozx.archive.remote.transport
 
 
-def _retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
+def retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return obstore's settings of repetitions: those given, else the usual ones."""
     return _RETRY_CONFIG | dict(options.get("retry_config") or {})

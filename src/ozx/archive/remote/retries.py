@@ -1,4 +1,4 @@
-"""Repetition of failed requests after random, growing pauses, or after the pause in the header ``Retry-After``.
+"""Requests to one URL, repeated after random, growing pauses, or after the pause in the header ``Retry-After``.
 
 obstore repeats requests, too, but does not pass on this header (docs/decisions/0009-remote-by-obstore.md).
 """
@@ -18,13 +18,17 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
-from ozx.archive.remote.deadline import Deadline, call_in_time
+from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
+from ozx.archive.remote.errors import explain, printable_url
+from ozx.archive.remote.object_store import open_object_store, retry_config
 from ozx.errors import OzxError, ResourceError
+from ozx.extras import install_hint
 
 _T = TypeVar("_T")
 
@@ -44,21 +48,35 @@ _NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
 # These errors more often mean a wrong server name, or a computer without a role in a cloud, than a temporary failure.
 _SOON = re.compile(r"dns error|169\.254\.169\.254")
 _MOST_SOON = 2
+# If a longer answer breaks off, obstore itself requests the missing bytes. Requests for shorter answers are repeated by
+# `Requests.run`, which can follow the header Retry-After.
+_LONG = 32 << 20
+# How long a signed URL is valid. It serves only to request the header Retry-After of a busy server.
+_SIGNED_FOR = timedelta(seconds=60)
 
 
-class Retries:
-    """Repetition of failed requests to one server; thread-safe."""
+class Requests:
+    """Requests for the object or folder at a URL, and for what is below it, with repetitions; thread-safe."""
 
-    def __init__(
-        self,
-        name: str,
-        config: Mapping[str, Any],
-        deadline: Deadline | None,
-        ask: Callable[[], float | None],
-        failures: tuple[type[Exception], ...],
-    ) -> None:
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self.name = printable_url(url)
+        try:
+            import obstore  # noqa: PLC0415 (an extra)
+            import obstore.exceptions  # noqa: PLC0415
+        except ImportError as error:
+            message = f"reading from a URL needs the package obstore: {error}"
+            raise ResourceError(message, path=self.name, hint=install_hint("remote")) from None
+        self.module: Any = obstore
+        #: The types of the errors that obstore raises; FileNotFoundError stands for 404.
+        self.failures: tuple[type[Exception], ...] = (obstore.exceptions.BaseError, OSError)
+        self.unsupported: type[Exception] = obstore.exceptions.NotSupportedError
+        self._url, self._options = url, dict(options)
+        self._lock, self._asking = threading.Lock(), threading.Lock()
+        self._patient: Any = None
+        self._deadline: Deadline | None = self._options.get(DEADLINE)
+        self._store = open_object_store(url, self._options, repeats=False)
+        config = retry_config(options)
         backoff = config["backoff"]
-        self._name = name
         self._most = int(config["max_retries"])
         self._limit = _seconds(config["retry_timeout"])
         self._pauses = (
@@ -66,24 +84,24 @@ class Retries:
             _seconds(backoff["max_backoff"]),
             float(backoff.get("base", 2)),
         )
-        self._deadline = deadline
-        self._ask = ask
-        self._failures = failures
-        self._lock = threading.Lock()
         # Times of time.monotonic. The pause that the server sets for one request applies to all requests.
         self._not_before = self._not_asked_before = 0.0
 
-    def run(self, request: Callable[[], _T]) -> _T:
-        """Return the result of a request; repeat the request after temporary failures."""
+    def run(self, request: Callable[[Any], _T], length: int | None = 0) -> _T:
+        """Call `request` with obstore's store and return the result; repeat the request after temporary failures.
+
+        `length` is the number of requested bytes, or None for a whole object.
+        """
+        store = self._store_for(length)
         begun, waited = time.monotonic(), 0.0
         for count in range(self._most + 1):
             waited += self._sleep(self._not_before - time.monotonic())
             error: Exception
             try:
-                return call_in_time(request, self._deadline, self._name)
+                return call_in_time(partial(request, store), self._deadline, self.name)
             except OzxError:
                 raise
-            except self._failures as failure:
+            except self.failures as failure:
                 error = failure
             pause = self._pause(error, count, time.monotonic() - begun - waited)
             if pause is None:
@@ -91,8 +109,9 @@ class Retries:
             waited += self._sleep(pause)
         raise error  # outside of the except block: errors made from it then have no context
 
-    async def run_async(self, request: Callable[[], Awaitable[_T]]) -> _T:
+    async def run_async(self, request: Callable[[Any], Awaitable[_T]], length: int = 0) -> _T:
         """Return the same result as `run`, without blocking the event loop."""
+        store = self._store_for(length)
         begun, waited = time.monotonic(), 0.0
         for count in range(self._most + 1):
             waited += await asyncio.to_thread(self._sleep, rest) if (rest := self._rest()) > 0 else 0.0
@@ -100,22 +119,81 @@ class Retries:
             is_late = False
             try:
                 if self._deadline is None:
-                    return await request()
+                    return await request(store)
                 async with asyncio.timeout(self._deadline.left()) as limit:
-                    return await request()
+                    return await request(store)
             except OzxError:
                 raise
             except TimeoutError as failure:
                 is_late, error = limit.expired(), failure
-            except self._failures as failure:
+            except self.failures as failure:
                 error = failure
             if self._deadline is not None and (is_late or not self._deadline.left()):
-                raise self._deadline.error(self._name)
+                raise self._deadline.error(self.name)
             pause = await asyncio.to_thread(self._pause, error, count, time.monotonic() - begun - waited)
             if pause is None:
                 break
             waited += await asyncio.to_thread(self._sleep, pause)
         raise error
+
+    def ask(self, request: Callable[[Any], _T], name: str, length: int | None = 0, key: str | None = None) -> _T:
+        """Return the same result as `run`; errors are those of ozx, about the file `name`.
+
+        If a `key` is given and nothing exists at the URL, raise a `KeyError` with this key. Errors are raised outside
+        of the except block: inside, Python would attach obstore's errors, which quote the URL with its query, as
+        ``__context__``, which logs and pickled errors contain.
+        """
+        try:
+            return self.run(request, length)
+        except OzxError:
+            raise
+        except self.failures as error:
+            is_missing = key is not None and isinstance(error, FileNotFoundError)
+            failure = KeyError(key) if is_missing else explain(error, name)
+        raise failure
+
+    def iter_pages(self, listing: Callable[[Any], Iterator[_T]]) -> Iterator[_T]:
+        """Yield the pages of a listing; obstore repeats failed requests itself."""
+        pages = iter(listing(self._store_for(None)))
+        end = object()
+        while True:
+            page: Any = call_in_time(lambda: next(pages, end), self._deadline, self.name)
+            if page is end:
+                return
+            yield page
+
+    def has_children(self) -> bool:
+        """Return whether objects exist below the URL; False if the server cannot list them."""
+        if self._url.lower().startswith(("http://", "https://")):
+            return False
+        try:
+            return bool(next(self.iter_pages(lambda store: self.module.list(store, chunk_size=1)), None))
+        except self.failures:
+            return False
+
+    def _store_for(self, length: int | None) -> Any:
+        if length is not None and length <= _LONG:
+            return self._store
+        with self._lock:
+            if self._patient is None:
+                self._patient = open_object_store(self._url, self._options)
+            return self._patient
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """Return the headers of an object, which obstore does not show; none if the server does not answer."""
+        return ask_headers(self._http_url(key))[1]
+
+    def _http_url(self, key: str) -> str:
+        """Return the URL of an object below the store's root for plain HTTP, or an empty string."""
+        parts = urlsplit(self._url)._replace(fragment="")
+        if parts.scheme.lower() in ("http", "https"):
+            return parts._replace(path=f"{parts.path}/{quote(key)}").geturl() if key else parts.geturl()
+        if str(self._options.get("skip_signature", "")).lower() in ("true", "1"):
+            return ""
+        try:
+            return str(self.module.sign(self._store, "GET", key, _SIGNED_FOR))
+        except Exception:  # noqa: BLE001 (obstore's own kinds; a guess at the time serves as well)
+            return ""
 
     def _rest(self) -> float:
         return self._not_before - time.monotonic()
@@ -126,7 +204,7 @@ class Retries:
             return 0.0
         if self._deadline is not None and seconds >= self._deadline.left():
             time.sleep(self._deadline.left())
-            raise self._deadline.error(self._name)
+            raise self._deadline.error(self.name)
         time.sleep(seconds)
         return seconds
 
@@ -149,19 +227,19 @@ class Retries:
 
     def _wait_as_told(self) -> bool:
         """Ask the server how long to wait, unless its last answer is still valid; return whether it named a time."""
-        with self._lock:
+        with self._asking:
             if self._rest() > 0:
                 return True
             if time.monotonic() < self._not_asked_before:
                 return False
-            seconds = self._ask()
+            seconds = ask_retry_after(self._http_url(""))
             if seconds is None or seconds <= 0:
                 self._not_asked_before = time.monotonic() + _SILENT
                 return False
             if seconds > LONGEST_WAIT:
                 raise ResourceError(
                     f"the server is busy, and asks to wait {seconds:,.0f} s before the next request",
-                    path=self._name,
+                    path=self.name,
                     hint="Try again later.",
                 )
             self._not_before = time.monotonic() + seconds

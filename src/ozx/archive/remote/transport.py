@@ -13,7 +13,7 @@ from typing import Any
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.remote.cache import Record
 from ozx.archive.remote.errors import changed_error, explain, folder_error
-from ozx.archive.remote.object_store import Requests
+from ozx.archive.remote.retries import Requests
 from ozx.errors import OzxError
 from ozx.marks import Mark
 
