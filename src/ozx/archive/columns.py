@@ -65,16 +65,18 @@ class Columns(NameTable):
         raw = self.raw_name(index)
         return raw.decode("ascii") if raw.isascii() else entry_name(self.header(index))
 
-    def names(self) -> list[str]:
-        """Return the names of all entries in directory order."""
-        names: list[str] = []
+    def iter_names(self) -> Iterator[str]:
+        """Yield the names of all entries in directory order, with few of them in memory at a time."""
         for first, raw_names in self.iter_name_blocks():
             joined = b"\0".join(raw_names)
             if joined.isascii() and joined.count(b"\0") == len(raw_names) - 1:
-                names += joined.decode("ascii").split("\0")
+                yield from joined.decode("ascii").split("\0")
             else:
-                names += [self.name(index) for index in range(first, first + len(raw_names))]
-        return names
+                yield from map(self.name, range(first, first + len(raw_names)))
+
+    def names(self) -> list[str]:
+        """Return the names of all entries in directory order."""
+        return list(self.iter_names())
 
     def are_folders(self) -> NDArray[np.bool_]:
         """Return for each entry whether its name ends in a slash, which marks a folder."""

@@ -23,7 +23,7 @@ from ozx.archive.entry_reading import (
     iter_value,
 )
 from ozx.archive.extra_fields import find_unicode_paths, iter_other_paths
-from ozx.archive.names.decoding import are_plain_names, check_order, name_fault
+from ozx.archive.names.decoding import check_order, name_fault
 from ozx.archive.names.table import NameIndex
 from ozx.archive.records import (
     DEFLATE64,
@@ -247,19 +247,13 @@ class ArchiveReader:
 
     def _check_names(self, *, allow_duplicates: bool) -> None:
         columns, path = self.columns, self.source.name
-        suspects = [np.flatnonzero(columns.name_lengths == 0)]
-        for rows, names in columns.iter_name_matrices():
-            framed = np.pad(names, ((0, 0), (1, 0))).tobytes()  # a NUL before each
-            if not are_plain_names(framed, len(rows)):
-                suspects.append(rows)
         is_ascii = True
-        for rows in suspects:
-            for index in rows.tolist():
-                name = columns.name(index)
-                is_ascii = is_ascii and columns.raw_name(index).isascii()
-                fault = name_fault(name)
-                if fault is not None:
-                    raise _refused_name(name, fault, path)
+        for index in columns.suspects().tolist():
+            name = columns.name(index)
+            is_ascii = is_ascii and columns.raw_name(index).isascii()
+            fault = name_fault(name)
+            if fault is not None:
+                raise _refused_name(name, fault, path)
         for index in np.flatnonzero(columns.are_folders() & (columns.uncompressed_sizes > 0)).tolist():
             raise _refused_name(columns.name(index), "it ends in a slash, but the entry has bytes", path)
         self._check_duplicates(allow_duplicates=allow_duplicates, is_ascii=is_ascii)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from ozx.archive.audit.facts import ArchiveFacts, iter_names
+from ozx.archive.audit.facts import ArchiveFacts
 from ozx.archive.byte_source import read_in_runs
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
@@ -239,13 +239,13 @@ def _finder(facts: ArchiveFacts, prefix: str) -> Callable[[str], bool]:
 
     @cache
     def names() -> frozenset[str]:
-        return frozenset(iter_names(facts.columns))
+        return frozenset(facts.columns.iter_names())
 
     return lambda key: prefix + key in names()
 
 
 def _iter_data_keys(facts: ArchiveFacts, prefix: str) -> Iterator[str]:
-    return (name.removeprefix(prefix) for name in iter_names(facts.columns) if not name.endswith("/"))
+    return (name.removeprefix(prefix) for name in facts.columns.iter_names() if not name.endswith("/"))
 
 
 def _documents(reader: ArchiveReader, facts: ArchiveFacts, entries: Entries) -> StoredValues:

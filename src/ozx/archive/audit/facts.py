@@ -5,9 +5,6 @@ The audit reads the central directory and all local headers. It reads only those
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,16 +48,6 @@ _LONGEST_SIGNATURE = 4 + 2 + 0xFFFF
 
 _ARCHIVE_ENDINGS = (b".ozx", b".zip")
 
-# Most names have no fault: they are ASCII components that begin with a letter, a digit or an underscore, and have no
-# colon, so that none of them is a drive. Every other name is checked closely.
-_PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
-
-
-def iter_names(columns: Columns) -> Iterator[str]:
-    """Yield all entry names as text, in the order of the central directory, without keeping all names in memory."""
-    for index, raw in enumerate(columns.iter_raw_names()):
-        yield raw.decode("ascii") if raw.isascii() else columns.name(index)
-
 
 def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[int]]:
     """Return the entries of each repeated name; names are compared as text, not as bytes."""
@@ -99,17 +86,11 @@ class ArchiveFacts:
     def _look_at_names(self) -> None:
         """Find problematic entry names: repeated names, unsafe names, and names without a declared encoding."""
         columns = self.columns
-        faulty, unmarked, directories, archives = [], [], [], []
+        faulty, unmarked = [], []
         others: dict[str, list[int]] = {}
-        for index, raw in enumerate(columns.iter_raw_names()):
-            if raw.endswith(b"/"):
-                directories.append(index)
-            elif raw[-4:].lower() in _ARCHIVE_ENDINGS:
-                archives.append(index)
-            if _PLAIN.fullmatch(raw):
-                continue
+        for index in columns.suspects().tolist():
             name = columns.name(index)
-            if not raw.isascii():
+            if not columns.raw_name(index).isascii():
                 others.setdefault(name, []).append(index)
                 if not columns.flags[index] & FLAG_UTF8:
                     unmarked.append(index)
@@ -119,8 +100,10 @@ class ArchiveFacts:
         self.faulty_names = faulty  # see `name_fault`
         # names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them
         self.unmarked_names = unmarked
-        self.directories = np.array(directories, np.int64)  # names that end in a slash
-        self.archive_names = archives  # names that end in ``.ozx`` or ``.zip``
+        self.directories = np.flatnonzero(columns.are_folders())
+        # names that end in ``.ozx`` or ``.zip``
+        raw_names = enumerate(columns.iter_raw_names())
+        self.archive_names = [index for index, raw in raw_names if raw[-4:].lower() in _ARCHIVE_ENDINGS]
         # the entries of each repeated name, compared as text: different bytes may stand for the same text
         self.duplicates = _duplicates(by_bytes, others)
         # pairs of entries: the name of the first is also the name of a folder in which the second lies

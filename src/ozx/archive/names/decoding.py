@@ -9,8 +9,6 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, CentralHeader, iter_extra_fields
 from ozx.errors import FormatError
 
-# Backslash, colon (of a drive letter), an empty component, and the first dot of a component such as '.' or '..'.
-_SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _TOO_LONG = "it is longer than 65,535 bytes"
 _NO_UTF8 = "it is not valid UTF-8"
@@ -75,13 +73,6 @@ def encode_name(name: str) -> tuple[bytes, int]:
     if len(raw) > MASK_16:
         raise _refused(name, _TOO_LONG)
     return raw, 0 if raw.isascii() else FLAG_UTF8
-
-
-def are_plain_names(framed: bytes, count: int) -> bool:
-    """Return whether `count` names, in `framed` with a NUL before each, are certainly valid; else ask `name_fault`."""
-    if not framed.isascii() or framed.count(b"\0") != count:
-        return False
-    return not any(sign in framed for sign in _SIGNS_OF_FAULTS)
 
 
 def name_fault(name: str) -> str | None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 _NAMES = 1 << 16
 _MATRIX = 1 << 19  # bytes of names at a time
+# Backslash, colon (of a drive letter), an empty component, and the first dot of a component such as '.' or '..'.
+_SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,16 @@ class NameTable:
             for start in range(0, len(rows), block):
                 part = rows[start : start + block]
                 yield part, everywhere[self.starts[part] + self.name_offset]
+
+    def suspects(self) -> NDArray[np.int64]:
+        """Return the sorted indices of all names that are not ASCII or that `name_fault` refuses, and of others."""
+        found = [np.flatnonzero(self.name_lengths == 0)]
+        for rows, names in self.iter_name_matrices():
+            framed = np.pad(names, ((0, 0), (1, 0))).tobytes()  # a NUL before each
+            is_plain = framed.isascii() and framed.count(b"\0") == len(rows)
+            if not is_plain or any(sign in framed for sign in _SIGNS_OF_FAULTS):
+                found.append(rows)
+        return np.sort(np.concatenate(found))
 
     def iter_raw_names(self) -> Iterator[bytes]:
         """Yield the bytes of all names in order, with few names in memory at a time."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ozx.archive.audit.facts import ArchiveFacts, iter_names
+from ozx.archive.audit.facts import ArchiveFacts
 from ozx.archive.records import method_name
 from ozx.atomic.temporary import is_partial
 from ozx.hierarchy.comment import Comment
@@ -31,7 +31,7 @@ Entries = list[tuple[str, int]]
 def find_metadata(facts: ArchiveFacts) -> tuple[Entries, Entries]:
     """Return every ``zarr.json`` of an archive, and the entries with metadata of Zarr v2."""
     current, legacy = [], []
-    for index, name in enumerate(iter_names(facts.columns)):
+    for index, name in enumerate(facts.columns.iter_names()):
         if is_metadata_key(name):
             current.append((name, index))
         elif is_legacy_metadata_key(name):
