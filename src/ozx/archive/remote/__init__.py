@@ -10,10 +10,9 @@
 ``reading``
     Reading of one entry with as few requests as possible.
 ``transport``, ``helper``
-    Requests for parts of a file; a helper process that makes the requests of a forked process.
+    Requests, which are repeated after failures; a helper process that makes the requests of a forked process.
 ``object_store``, ``retries``
-    obstore's store for a URL, and ETags that are an MD5; requests, repeated after failures: a busy server can set the
-    pause before the next attempt.
+    obstore's store for a URL, and ETags that are an MD5; the pause that a busy server sets before the next attempt.
 ``deadline``
     The time limit for all requests of a caller.
 ``cache``

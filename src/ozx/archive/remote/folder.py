@@ -16,8 +16,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
 from ozx.archive.remote.object_store import ETags, damaged_error, md5_of
-from ozx.archive.remote.retries import Requests
-from ozx.archive.remote.transport import is_forked
+from ozx.archive.remote.transport import Requests, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError, ResourceError
 from ozx.marks import Mark

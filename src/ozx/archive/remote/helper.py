@@ -25,7 +25,7 @@ from typing import Any
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.remote.cache import Record
 from ozx.archive.remote.deadline import in_background
-from ozx.archive.remote.transport import ObstoreTransport
+from ozx.archive.remote.transport import Requests
 from ozx.errors import OzxError, ResourceError
 from ozx.faults import as_error
 from ozx.marks import Mark
@@ -66,11 +66,11 @@ class HelperTransport:
             self.close()
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Record:
-        """Fetch bytes by a request of the helper process; see `ObstoreTransport.fetch`."""
+        """Fetch bytes by a request of the helper process; see `Requests.fetch`."""
         return self._ask(offset, length, expected).result()
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Record:
-        """Fetch bytes by a request of the helper process; see `ObstoreTransport.fetch_async`."""
+        """Fetch bytes by a request of the helper process; see `Requests.fetch_async`."""
         return await asyncio.wrap_future(self._ask(offset, length, expected))
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ def serve(descriptor: int) -> None:
     connection: Connection = Connection(descriptor)
     url, options = connection.recv()
     try:
-        transport = ObstoreTransport(url, options)
+        transport = Requests(url, options)
     except OzxError as error:
         connection.send(error)
         return
@@ -140,7 +140,7 @@ def serve(descriptor: int) -> None:
     _serve(connection, transport)
 
 
-def _serve(connection: Connection, transport: ObstoreTransport) -> None:
+def _serve(connection: Connection, transport: Requests) -> None:
     sending = threading.Lock()
     while True:
         try:
@@ -152,7 +152,7 @@ def _serve(connection: Connection, transport: ObstoreTransport) -> None:
 
 def _answer(
     connection: Connection,
-    transport: ObstoreTransport,
+    transport: Requests,
     sending: threading.Lock,
     number: int,
     offset: int | None,

@@ -23,7 +23,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, Record, find_record, has_strong_tag, store_record
 from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.transport import ObstoreTransport, is_forked
+from ozx.archive.remote.transport import Requests, is_forked
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
 from ozx.marks import Mark
@@ -31,7 +31,7 @@ from ozx.marks import Mark
 if TYPE_CHECKING:
     from ozx.archive.remote.helper import HelperTransport
 
-    Transport: TypeAlias = ObstoreTransport | HelperTransport
+    Transport: TypeAlias = Requests | HelperTransport
 
 # Reading of many values of one remote file with few requests.
 
@@ -359,4 +359,4 @@ def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
         from ozx.archive.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
 
         return HelperTransport(url, options)
-    return ObstoreTransport(url, options)
+    return Requests(url, options)
