@@ -179,7 +179,7 @@ class NewObjects:
         """Remove an object if this run wrote it; return its key."""
         client = self._client.at(self._url_of(key))
         found = client.find()
-        if found is not None and found.mark == self._mark:
+        if found is not None and found[1] == self._mark:
             client.remove()
         return key
 
