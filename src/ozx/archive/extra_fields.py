@@ -51,7 +51,7 @@ def _agree(
     4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". A writer that always
     writes all of these fields does no harm if the values agree.
     """
-    is_wide, values, may_be_zero = (column[rows] for column in widened)
+    is_wide, values, may_be_zero = widened[0][rows], widened[1][rows], widened[2][rows]
     counts, fits = lengths // 8, np.ones(len(rows), bool)
     for place in range(is_wide.shape[1]):
         is_present = counts > place

@@ -245,7 +245,7 @@ class S3Object:
         """Remove the object, if it exists."""
         self.call("delete_object")
 
-    def call(self, method: str, explain: Callable[[BaseException], OzxError] | None = None, **arguments: Any) -> Any:
+    def call(self, method: str, explain: Callable[[BaseException], OzxError] | None = None, /, **arguments: Any) -> Any:
         """Make a request about the object by a method of boto3's client; `explain` turns its errors into ozx's."""
         try:
             return getattr(self.client, method)(**self.target, **arguments)
