@@ -12,9 +12,9 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
-from ozx.store.current_objects import CurrentObjects, ObjectMarks
+from ozx.store import current_objects
+from ozx.store.current_objects import CurrentObjects
 from ozx.store.read_only_stores import SourceStore
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
@@ -76,7 +76,7 @@ def test_two_first_reads_at_the_same_time(server, store, part, monkeypatch):
     def fetch_late(self, *arguments):
         result = fetch(self, *arguments)
         monkeypatch.setattr(RemoteFolder, "fetch", fetch)
-        store._source._marks.keep(KEY, result[0]._replace(identity="other"))
+        store._source._known(KEY, result[0]._replace(identity="other"))
         return result
 
     if isinstance(part, RangeByteRequest):
@@ -86,7 +86,7 @@ def test_two_first_reads_at_the_same_time(server, store, part, monkeypatch):
 
         def find_late(self, key):
             found = find(self, key)
-            store._source._marks.keep(KEY, found._replace(identity="other"))
+            store._source._known(KEY, found._replace(identity="other"))
             return found
 
         monkeypatch.setattr(RemoteFolder, "find", find_late)
@@ -146,13 +146,14 @@ def test_a_shard_that_is_replaced_between_its_index_and_its_chunks(tmp_path, mon
         np.testing.assert_array_equal(again[:], zarr.open_array(tmp_path / "new.ome.zarr" / "0", mode="r")[:])
 
 
-def test_the_mark_that_was_not_used_for_the_longest_time_is_forgotten():
-    marks = ObjectMarks(most=2)
-    for number in range(2):
-        marks.keep(f"{number}", Mark(number, ""))
-    assert marks.get("0") is not None
-    marks.keep("2", Mark(2, ""))
-    assert [marks.get(key) is not None for key in "012"] == [True, False, True]
-    marks.keep("0", Mark(9, ""))
-    marks.keep("3", Mark(3, ""))
-    assert [marks.get(key) is not None for key in "0123"] == [True, False, False, True]
+def test_the_mark_that_was_not_used_for_the_longest_time_is_forgotten(server, store, monkeypatch):
+    monkeypatch.setattr(current_objects, "_MOST", 2)
+    keys = ["0/c/1/0", "0/c/1/1", "0/c/1/2"]
+    for key in keys:
+        put(server.root / "a.zarr", b"A" * 100, key)
+    for key in (*keys[:2], keys[0], keys[2]):
+        read(store, RangeByteRequest(0, 4), key)
+    server.take_requests()
+    for key, expected in ((keys[0], ["GET"]), (keys[2], ["GET"]), (keys[1], ["HEAD", "GET"])):
+        read(store, SuffixByteRequest(4), key)
+        assert [method for method, _ in server.take_requests()] == expected

@@ -255,9 +255,7 @@ def test_killed_while_a_value_is_appended(tmp_path, deadly):
             put(store, key, value)
         put(store, "0/c/0/0", b"before")
         die_at_step(deadly, [(growing_file, "write_parts_at")])
-        with store._write.appended("0/c/0/1", 4_000_000) as value:
-            for piece in pieces:
-                value.append(piece)
+        store._write.append("0/c/0/1", pieces, 4_000_000)
         put(store, "0/c/1/0", b"after")
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -206,20 +206,17 @@ def test_other_writers_wait_until_an_appended_value_ends(path):
         "document": lambda: put(store, "0/zarr.json", group()),
         "if missing": lambda: run(store.set_if_not_exists("0/c/2", buffer(b"3"))),
         "partial": lambda: run(store.set_partial_values([("k", 1, b"4")])),
-        "appended": lambda: append("0/c/3"),
+        "appended": lambda: store._write.append("0/c/3", [b"a", b"b"], 2),
     }
-
-    def append(key):
-        with store._write.appended(key, 2) as value:
-            value.append(b"ab")
 
     def work(name):
         others[name]()
         done.append(name)
 
     threads = [threading.Thread(target=work, args=[name]) for name in others]
-    with store._write.appended("0/c/0", 6) as value:
-        value.append(b"abc")
+
+    def pieces():
+        yield b"abc"
         for thread in threads:
             thread.start()
         assert take(store, "k") == b"1"
@@ -227,7 +224,9 @@ def test_other_writers_wait_until_an_appended_value_ends(path):
         for thread in threads:
             thread.join(0.05)
         assert done == []
-        value.append(b"def")
+        yield b"def"
+
+    store._write.append("0/c/0", pieces(), 6)
     for thread in threads:
         thread.join(10)
     assert sorted(done) == sorted(others)
@@ -240,11 +239,14 @@ def test_closing_waits_for_an_appended_value(path):
     store = writer(path)
     put(store, "zarr.json", SEED["zarr.json"])
     closing = threading.Thread(target=store.close)
-    with store._write.appended("0/c/0", 3) as value:
+
+    def pieces():
         closing.start()
         closing.join(0.1)
         assert closing.is_alive()
-        value.append(b"abc")
+        yield b"abc"
+
+    store._write.append("0/c/0", pieces(), 3)
     closing.join(10)
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c/0": b"abc"})
 
@@ -259,12 +261,14 @@ def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
         assert take(store, "k") == b"k"
         with pytest.raises(ResourceError, match="process"):
             put(store, "l", b"l")
-        with pytest.raises(ResourceError, match="process"), store._write.appended("m", 1):
-            pass
+        with pytest.raises(ResourceError, match="process"):
+            store._write.append("m", [b"m"], 1)
 
-    with store._write.appended("0/c/0", 3) as value:
-        value.append(b"abc")
+    def pieces():
+        yield b"abc"
         assert run_in_child(work) == 0
+
+    store._write.append("0/c/0", pieces(), 3)
     store.close()
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": b"k", "0/c/0": b"abc"})
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Protocol
+from typing import Any
+
+# By identity: a holder may be compared by value.
+_holders: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-class _Holder(Protocol):
-    def renew_locks(self) -> None: ...
-
-
-_holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
-
-
-def renew_after_fork(holder: _Holder) -> None:
+def renew_after_fork(holder: Any) -> None:
     """Call ``holder.renew_locks()`` in every forked child process while `holder` exists."""
-    _holders.add(holder)
+    _holders[id(holder)] = holder
 
 
 def _renew() -> None:
-    for holder in list(_holders):
+    for holder in list(_holders.values()):
         holder.renew_locks()
 
 

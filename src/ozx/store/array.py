@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.codecs.bounded_arrays import bound_array
 from ozx.errors import UsageError
-from ozx.store.pixels.basic import BasicReader, BasicWriter, basic_reader, basic_writer
+from ozx.store.pixels.basic import BasicAccess, basic_access
 from ozx.store.pixels.pipeline import ArchivePipeline
 
 
@@ -34,15 +34,14 @@ class Array(zarr.Array[Any]):
     (8, 4)
     """
 
-    _reader: BasicReader | None = None
-    _writer: BasicWriter | None = None
+    _access: BasicAccess | None = None
 
     def __init__(self, async_array: zarr.AsyncArray[Any]) -> None:
         super().__init__(async_array)
         bound_array(self, ArchivePipeline)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_reader", "_writer")}
+        return {name: value for name, value in self.__dict__.items() if name != "_access"}
 
     def __getitem__(self, selection: Any) -> Any:
         """Return the pixels of a selection, as `zarr.Array.__getitem__` does."""
@@ -111,17 +110,19 @@ class Array(zarr.Array[Any]):
 
     def _read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
         """Return the pixels of basic selections; None if only zarr-python can read them."""
-        reader = self._reader
-        if reader is None or reader.metadata is not self._async_array.metadata:
-            reader = self._reader = basic_reader(self._async_array)
-        return reader.read(selections, out) if reader is not None and reader.is_usable else None
+        access = self._basic()
+        return None if access is None else access.read(selections, out)
 
     def _write(self, selection: Any, value: Any) -> bool:
         """Write the pixels of a basic selection; return False if only zarr-python can write them."""
-        writer = self._writer
-        if writer is None or writer.metadata is not self._async_array.metadata:
-            writer = self._writer = basic_writer(self._async_array)
-        return writer is not None and writer.is_usable and writer.write(selection, value)
+        access = self._basic()
+        return access is not None and access.write(selection, value)
+
+    def _basic(self) -> BasicAccess | None:
+        access = self._access
+        if access is None or access.metadata is not self._async_array.metadata:
+            access = self._access = basic_access(self._async_array)
+        return access if access is not None and access.is_usable else None
 
     def _is_orthogonal(self, selection: Any) -> bool:
         parts = selection if isinstance(selection, tuple) else (selection,)

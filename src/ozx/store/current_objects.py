@@ -22,54 +22,28 @@ from ozx.store.after_fork import renew_after_fork
 _MOST = 1 << 15
 
 
-class ObjectMarks:
-    """The lengths and identities of the objects of which a store has read parts, by key; thread-safe.
-
-    A pickled copy has no marks, because workers receive such a copy with each task.
-    """
-
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._marks: OrderedDict[str, Mark] = OrderedDict()
-        self.renew_locks()
-        renew_after_fork(self)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._most,)
-
-    def renew_locks(self) -> None:
-        """Make a new lock, in a forked process."""
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> Mark | None:
-        """Return the mark of an object, or None if it is not known."""
-        with self._lock:
-            if key in self._marks:
-                self._marks.move_to_end(key)
-            return self._marks.get(key)
-
-    def keep(self, key: str, mark: Mark) -> Mark:
-        """Remember the mark of an object, unless a mark is known already; return the mark that is known now."""
-        with self._lock:
-            known = self._marks.setdefault(key, mark)
-            self._marks.move_to_end(key)
-            if len(self._marks) > self._most:
-                self._marks.popitem(last=False)
-            return known
-
-
 class CurrentObjects:
     """The objects below a URL as they are when they are read; a `SourceStore` shows them to zarr.
 
     A whole value comes from one response, and is the value at that time: new keys and changed metadata are found. From
     the first read of a part of a value, such as the index of a shard, all parts must come from the same object: if its
     length or identity changes, reads of parts raise `FormatError` (``zip/changed``). A new object of this class reads
-    the new value.
+    the new value. So does a pickled copy, because workers receive such a copy with each task.
     """
 
     def __init__(self, folder: RemoteFolder) -> None:
         self._folder = folder
-        self._marks = ObjectMarks()
+        # The lengths and identities of the objects of which parts were read, by key.
+        self._marks: OrderedDict[str, Mark] = OrderedDict()
+        self.renew_locks()
+        renew_after_fork(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._folder,)
+
+    def renew_locks(self) -> None:
+        """Make a new lock, in a forked process."""
+        self._lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CurrentObjects) and self._folder.url == other._folder.url
@@ -101,7 +75,7 @@ class CurrentObjects:
 
     def read_range(self, key: str, byte_range: ByteRequest) -> bytes:
         """Return the requested bytes of an object."""
-        known = self._marks.get(key)
+        known = self._known(key)
         if isinstance(byte_range, RangeByteRequest):
             size = byte_range.end
         else:
@@ -117,9 +91,19 @@ class CurrentObjects:
             raise KeyError(key)
         return found
 
+    def _known(self, key: str, found: Mark | None = None) -> Mark | None:
+        """Return the mark of an object, or None if it is not known; then remember `found`."""
+        with self._lock:
+            known = self._marks.pop(key, found)
+            if known is not None:
+                self._marks[key] = known  # as the last one to be forgotten
+            if len(self._marks) > _MOST:
+                self._marks.popitem(last=False)
+            return known
+
     def _compared(self, found: Mark, key: str) -> Mark:
         """Return the mark of an object; raise an error if an earlier read of a part found another mark."""
-        known = self._marks.keep(key, found)
+        known = self._known(key, found) or found
         if known != found:
             raise changed_error(self._folder.name_of(key), known.size, found.size)
         return known

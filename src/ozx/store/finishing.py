@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.names.decoding import encode_name
@@ -25,6 +24,7 @@ from ozx.archive.records import STORED
 from ozx.archive.writer import ArchiveWriter, DirectoryBuilder, local_header
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.json.reading import as_object, as_text, parse_document
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
@@ -42,33 +42,44 @@ _SILENTLY_REWRITTEN = 1 << 20
 
 #: Key and value.
 _Document = tuple[str, bytes]
+#: An archive that is added to, and the entries kept from it.
+Base = tuple[ArchiveReader, list[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """The state of an archive that is being written."""
+def contents_of(reader: ArchiveReader) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Return the metadata in an archive, and the indices of all other entries, both by key."""
+    documents, others = {}, {}
+    for index, key in enumerate(reader.columns.names()):
+        if is_any_metadata_key(key):
+            documents[key] = reader.read(index).rstrip(b" ")  # without the white space that filled its room
+        else:
+            others[key] = index
+    return documents, others
 
-    growing: GrowingFile  # the file with the values written so far
-    documents: dict[str, bytes]  # metadata in memory, by key
-    slots: dict[str, Slot]  # the places of values in the file, by key
-    base: ArchiveReader | None  # the archive that is added to
-    base_indices: list[int]  # the entries kept from it
 
+def finish(
+    growing: GrowingFile,
+    metadata: Mapping[str, bytes],
+    values: Mapping[str, Slot],
+    base: Base | None = None,
+    *,
+    require_ome: bool,
+    force: bool,
+    sync: bool,
+    metadata_last: bool,
+) -> int:
+    """Complete the file with metadata and values, both by key, and rename it; return its length in bytes.
 
-def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, metadata_last: bool = False) -> int:
-    """Complete the file and rename it; return its length in bytes.
-
-    The options are those of `OzxStore`, and `force` allows replacing a file.
+    `base` is the archive that is added to. The options are those of `OzxStore`, and `force` allows replacing a file.
     """
-    target = archive.growing.partial.target
-    comment = _comment(archive, target, require_ome=require_ome)
-    documents = in_archive_order(archive.documents)
-    slots = sorted(archive.slots.values(), key=lambda slot: slot.offset)
-    archive.growing.forget_drafts()
-    archive.growing.stop_reading()
+    target = growing.partial.target
+    comment = _comment(metadata, target, b"" if base is None else base[0].end.comment, require_ome=require_ome)
+    documents = in_archive_order(metadata)
+    slots = sorted(values.values(), key=lambda slot: slot.offset)
+    growing.forget_drafts()
+    growing.stop_reading()
     # Another program may replace the old archive while the new one is synced.
-    base = None if archive.base is None else archive.base.source
-    check_old = base.check_before_replacing if isinstance(base, FileSource) else None
+    check_old = None if base is None else _file_of(base[0]).check_before_replacing
     head = sum(document_room(key, document) for key, document in documents)
     gaps = _gaps(head, slots)
     can_stay = _can_stay(gaps, len(documents), slots)
@@ -79,8 +90,8 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
         if can_stay := bool(early):
             documents, gaps = early, _gaps(sum(document_room(*item) for item in early), slots)
     if can_stay:
-        length = _complete(archive, documents, slots, gaps, comment, late)
-        archive.growing.partial.publish(force=force, sync=sync, check_old=check_old)
+        length = _complete(growing.partial.descriptor, documents, slots, gaps, comment, late, base)
+        growing.partial.publish(force=force, sync=sync, check_old=check_old)
         return length
     size = slots[-1].end
     if head > slots[0].offset and size > _SILENTLY_REWRITTEN:
@@ -91,15 +102,15 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
             stacklevel=2,
         )
     with replacing_file(target, force=force, sync=sync, check_old=check_old) as new:
-        length = _rewrite(archive, documents, ArchiveWriter(new.descriptor), comment)
-    archive.growing.partial.remove()
+        length = _rewrite(growing.partial.descriptor, documents, values, ArchiveWriter(new.descriptor), comment, base)
+    growing.partial.remove()
     return length
 
 
-def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
+def _comment(metadata: Mapping[str, bytes], target: str, old: bytes, *, require_ome: bool) -> bytes:
     """Return the archive comment; if the root is not OME-Zarr, warn or raise, and return an empty comment."""
     problem = version = None
-    root = archive.documents.get(ROOT_METADATA)
+    root = metadata.get(ROOT_METADATA)
     if root is None:
         problem = "it has no root zarr.json"
     else:
@@ -110,7 +121,7 @@ def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
         else:
             version = as_text(as_object(attributes.get("ome")).get("version"))
     if version is not None:
-        return make_comment(version, json_first=True, old=b"" if archive.base is None else archive.base.end.comment)
+        return make_comment(version, json_first=True, old=old)
     problem = problem or "its root zarr.json has no attributes.ome.version"
     if require_ome:
         raise FormatError(
@@ -123,7 +134,7 @@ def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
     return b""
 
 
-def in_archive_order(documents: dict[str, bytes]) -> list[_Document]:
+def in_archive_order(documents: Mapping[str, bytes]) -> list[_Document]:
     """Return the metadata in archive order, with Zarr v2 metadata last."""
     current = sorted((key for key in documents if is_metadata_key(key)), key=breadth_first)
     legacy = sorted((key for key in documents if not is_metadata_key(key)), key=hierarchy_order)
@@ -160,18 +171,18 @@ def _divide(documents: list[_Document], room: int) -> tuple[list[_Document], lis
 
 
 def _complete(
-    archive: Unfinished,
+    descriptor: int,
     documents: list[_Document],
     slots: list[Slot],
     gaps: list[int],
     comment: bytes,
     late: list[_Document],
+    base: Base | None,
 ) -> int:
     """Write the metadata, clear gaps, add the entries kept from the old archive, and write the directory.
 
     The documents in `late` are written behind the data; the directory lists all metadata in archive order.
     """
-    descriptor = archive.growing.partial.descriptor
     writer, values = ArchiveWriter(descriptor), DirectoryBuilder()
     headers: dict[str, DirectoryBuilder] = {}
     spare = gaps[0] if gaps else 0
@@ -188,10 +199,11 @@ def _complete(
         writer.skip_to(slots[-1].end)
     headers |= {key: _add(writer, key, document) for key, document in late}
     writer.directory = DirectoryBuilder()
-    for key, _ in in_archive_order(archive.documents):
+    for key, _ in in_archive_order(dict(documents + late)):
         writer.directory.extend(headers[key])
     writer.directory.extend(values)
-    _keep_base(archive, writer)
+    if base is not None:
+        move_entries(*base, writer)
     os.ftruncate(descriptor, writer.flush())
     return writer.finish(comment)
 
@@ -209,21 +221,23 @@ def _clear(descriptor: int, offset: int, length: int) -> None:
         write_all_at(descriptor, bytes(count), start)
 
 
-def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWriter, comment: bytes) -> int:
+def _rewrite(
+    source: int,
+    documents: list[_Document],
+    values: Mapping[str, Slot],
+    writer: ArchiveWriter,
+    comment: bytes,
+    base: Base | None,
+) -> int:
     """Write all entries again, without gaps and in hierarchy order."""
     for key, document in documents:
         writer.add(key, document)
-    source = archive.growing.partial.descriptor
-    for key in sorted(archive.slots, key=hierarchy_order):
-        slot = archive.slots[key]
+    for key in sorted(values, key=hierarchy_order):
+        slot = values[key]
         writer.add_copied(slot.raw_name, slot.flags, slot.crc32, slot.size, source, slot.data_offset)
-    _keep_base(archive, writer)
+    if base is not None:
+        move_entries(*base, writer)
     return writer.finish(comment)
-
-
-def _keep_base(archive: Unfinished, writer: ArchiveWriter) -> None:
-    if archive.base is not None:
-        move_entries(archive.base, archive.base_indices, writer)
 
 
 def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveWriter) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -201,9 +201,32 @@ class GrowingFile:
         """
         return self._write(key, parts, is_draft=False)
 
-    def append(self, key: str) -> AppendedValue:
-        """Begin a value of unknown length at the end of the file; nothing else is written until the value ends."""
-        return AppendedValue(key, self._body, self._write_pieces)
+    def append(self, key: str, pieces: Iterable[bytes | memoryview]) -> Slot | None:
+        """Write a value of unknown length at the end of the file, its header last; return its slot, None if empty.
+
+        Nothing else is written until the value ends. Pieces must not change until then.
+        """
+        raw_name, flags = encode_name(key)
+        header_length = len(local_header(raw_name, flags, 0, 0))
+        offset = self._body.extend(header_length)
+        slot, waiting = None, list[bytes | memoryview]()
+        checksum = size = written = 0
+        try:
+            for piece in pieces:
+                checksum = crc32(piece, checksum)
+                waiting.append(piece)
+                size += len(piece)
+                if size - written >= _TOGETHER:
+                    self._write_pieces(waiting, self._body.extend(size - written))
+                    waiting, written = [], size
+            if size:
+                self._write_pieces(waiting, self._body.extend(size - written))
+                self._write_pieces([local_header(raw_name, flags, checksum, size)], offset)
+                slot = Slot(raw_name, flags, checksum, size, offset, header_length)
+        finally:
+            if slot is None:
+                self._body.give_back(offset, self._body.end - offset)
+        return slot
 
     def free(self, slot: Slot) -> None:
         """Free the space of a value as soon as no thread reads the value."""
@@ -291,45 +314,6 @@ class GrowingFile:
 
     def _space_of(self, slot: Slot) -> Space:
         return self._head if slot.offset < self._body.start else self._body
-
-
-class AppendedValue:
-    """A value written piece by piece at the end of a growing file; its local header is written last."""
-
-    def __init__(self, key: str, space: Space, write: Callable[[Sequence[bytes | memoryview], int], None]) -> None:
-        self._raw_name, self._flags = encode_name(key)
-        self._space, self._write = space, write
-        self._header_length = len(local_header(self._raw_name, self._flags, 0, 0))
-        self._offset = space.extend(self._header_length)
-        self._pieces: list[bytes | memoryview] = []
-        self._waiting = 0
-        self._checksum = 0
-        self.size = 0
-
-    def append(self, piece: bytes | memoryview) -> None:
-        """Write a piece of the value; the caller must not change the piece until the value ends."""
-        self._checksum = crc32(piece, self._checksum)
-        self._pieces.append(piece)
-        self._waiting += len(piece)
-        self.size += len(piece)
-        if self._waiting >= _TOGETHER:
-            self._flush()
-
-    def finish(self) -> Slot:
-        """Write the rest of the value and its header; return where the entry is in the file (a `Slot`)."""
-        self._flush()
-        header = local_header(self._raw_name, self._flags, self._checksum, self.size)
-        self._write([header], self._offset)
-        return Slot(self._raw_name, self._flags, self._checksum, self.size, self._offset, self._header_length)
-
-    def discard(self) -> None:
-        """Discard the value and free its space."""
-        self._space.give_back(self._offset, self._space.end - self._offset)
-
-    def _flush(self) -> None:
-        offset = self._space.extend(self._waiting)
-        self._write(self._pieces, offset)
-        self._pieces, self._waiting = [], 0
 
 
 def _iter_pieces(parts: Sequence[bytes | memoryview | Part]) -> Iterator[list[bytes | memoryview]]:

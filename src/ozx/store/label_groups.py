@@ -26,7 +26,6 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.archive import write_entries as write_to_archive
 from ozx.flow.sinks.directory import check_keys, folders_of, make_folders, write_entries
 from ozx.flow.sinks.output import Output
-from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import LABELS
@@ -37,7 +36,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, without_copies
 from ozx.progress import NO_PROGRESS
-from ozx.store.finishing import in_archive_order, iter_runs, move_run, padding_before, run_length
+from ozx.store.finishing import contents_of, in_archive_order, iter_runs, move_run, padding_before, run_length
 from ozx.store.growing_file import document_room
 
 #: A change of the names in a list of label images.
@@ -64,13 +63,13 @@ def add_label(
             _add_to_directory(place, name, entries, changed, replace=replace, sync=sync)
         return []
     with closing(FileSource(place.path)) as source:
-        archive = ChangedArchive(source)
-        archive.drop_below(f"{group}/{name}/")
-        archive.documents |= _changed(archive.documents.get, group, listed, version)
+        reader = ArchiveReader(source)
+        documents, kept = _others(reader, f"{group}/{name}/")
+        documents |= _changed(documents.get, group, listed, version)
         moved = [_renamed(entry, f"{group}/{name}/{entry.key}") for entry in entries]
-        documents = {entry.key: b"".join(entry.iter_blocks()) for entry in moved if is_metadata_key(entry.key)}
-        archive.documents |= documents
-        return archive.write((entry for entry in moved if entry.key not in documents), sync=sync)
+        added = {entry.key: b"".join(entry.iter_blocks()) for entry in moved if is_metadata_key(entry.key)}
+        rest = (entry for entry in moved if entry.key not in added)
+        return _write_anew(source, reader, documents | added, kept, rest, sync=sync)
 
 
 @resource_errors()
@@ -89,14 +88,13 @@ def remove_label(place: Place, name: str, *, sync: bool = True) -> list[str]:
             _remove_from_directory(place, name, _changed(_file_reader(place.path), group, others), sync=sync)
         return []
     with closing(FileSource(place.path)) as source:
-        archive = ChangedArchive(source)
-        archive.drop_below(f"{group}/{name}/")
-        changed = _changed(archive.documents.get, group, others)
-        archive.drop_below(join_path(group, METADATA))
-        if not archive.has_below(f"{group}/"):
-            del changed[join_path(group, METADATA)]
-        archive.documents |= changed
-        return archive.write((), sync=sync)
+        reader = ArchiveReader(source)
+        documents, kept = _others(reader, f"{group}/{name}/")
+        changed, listed = _changed(documents.get, group, others), join_path(group, METADATA)
+        documents.pop(listed, None)
+        if not any(key.startswith(f"{group}/") for key in (*documents, *kept)):
+            del changed[listed]
+        return _write_anew(source, reader, documents | changed, kept, (), sync=sync)
 
 
 # The changed documents: the list of label images, and groups whose copies of metadata would no longer be right.
@@ -220,49 +218,42 @@ def _renamed(entry: Entry, key: str) -> Entry:
     return Entry(key, entry.parts)
 
 
-class ChangedArchive:
-    """An archive to write anew: the metadata to write, by key, and the other entries to keep from it, as indices."""
+# Archives.
 
-    def __init__(self, source: FileSource) -> None:
-        self._source, self._reader = source, ArchiveReader(source)
-        self.documents: dict[str, bytes] = {}
-        self._kept: dict[str, int] = {}
-        for index, key in enumerate(self._reader.columns.names()):
-            if is_any_metadata_key(key):
-                self.documents[key] = self._reader.read(index).rstrip(b" ")  # without white space that filled room
-            else:
-                self._kept[key] = index
 
-    def drop_below(self, prefix: str) -> None:
-        """Leave out all entries whose keys begin with `prefix`."""
-        self.documents = {key: value for key, value in self.documents.items() if not key.startswith(prefix)}
-        self._kept = {key: index for key, index in self._kept.items() if not key.startswith(prefix)}
+def _others(reader: ArchiveReader, prefix: str) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Return the contents of an archive without the entries whose keys begin with `prefix`."""
+    documents, kept = contents_of(reader)
+    return (
+        {key: document for key, document in documents.items() if not key.startswith(prefix)},
+        {key: index for key, index in kept.items() if not key.startswith(prefix)},
+    )
 
-    def has_below(self, prefix: str) -> bool:
-        """Return whether the key of an entry begins with `prefix`."""
-        return any(key.startswith(prefix) for entries in (self.documents, self._kept) for key in entries)
 
-    def write(self, entries: Iterable[Entry], *, sync: bool) -> list[str]:
-        """Replace the archive by the changed one, with `entries` added; return what was removed beside it."""
-        target = os.path.realpath(self._source.name)  # a link stays a link
-        check_old = self._source.check_before_replacing
-        with replacing_file(target, force=True, sync=sync, check_old=check_old) as new:
-            writer = ArchiveWriter(new.descriptor)
-            runs = sorted(iter_runs(self._reader, self._kept.values()), key=run_length, reverse=True)
-            documents = in_archive_order(self.documents)
-            head = sum(document_room(*document) for document in documents)
-            white = padding_before(runs[0], head) if runs else 0
-            for number, (key, document) in enumerate(documents, 1):
-                writer.add(key, document + b" " * (white if number == len(documents) else 0))
-            for run in runs:
-                move_run(run, self._reader, writer)
-            self._source.check_unchanged()
-            write_to_archive(writer, entries, NO_PROGRESS)
-            writer.finish(self._comment())
-        return new.swept
-
-    def _comment(self) -> bytes:
-        root = self.documents.get(ROOT_METADATA)
+def _write_anew(
+    source: FileSource,
+    reader: ArchiveReader,
+    metadata: Mapping[str, bytes],
+    kept: Mapping[str, int],
+    entries: Iterable[Entry],
+    *,
+    sync: bool,
+) -> list[str]:
+    """Replace an archive by one with `metadata`, the entries `kept` from it, and `entries`; return what was removed."""
+    target = os.path.realpath(source.name)  # a link stays a link
+    with replacing_file(target, force=True, sync=sync, check_old=source.check_before_replacing) as new:
+        writer = ArchiveWriter(new.descriptor)
+        runs = sorted(iter_runs(reader, kept.values()), key=run_length, reverse=True)
+        documents = in_archive_order(metadata)
+        head = sum(document_room(*document) for document in documents)
+        white = padding_before(runs[0], head) if runs else 0
+        for number, (key, document) in enumerate(documents, 1):
+            writer.add(key, document + b" " * (white if number == len(documents) else 0))
+        for run in runs:
+            move_run(run, reader, writer)
+        source.check_unchanged()
+        write_to_archive(writer, entries, NO_PROGRESS)
+        root, comment = metadata.get(ROOT_METADATA), reader.end.comment
         version = None if root is None else version_of(parse_document(root, ROOT_METADATA))
-        old = self._reader.end.comment
-        return old if version is None else make_comment(version, json_first=True, old=old)
+        writer.finish(comment if version is None else make_comment(version, json_first=True, old=comment))
+    return new.swept

@@ -25,7 +25,7 @@ from ozx.hierarchy.keys import METADATA
 from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
-from ozx.store.writing import RemoteWriteSession, WriteOptions, WriteSession
+from ozx.store.writing import RemoteWriteSession, WriteSession
 
 # Write parts of values, an operation of Zarr core's store interface that zarr-python's Store lacks.
 
@@ -147,7 +147,6 @@ class OzxStore(Store):
         if live and is_url:
             raise UsageError("live=True reads files on this computer; got a URL", path=Place(file.path).name)
         place = file.full_path() if is_url or mode == "r" else os.path.realpath(file.path)
-        option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync, metadata == "last")
         super().__init__(read_only=mode == "r" if read_only is None else read_only)
         self.path = place
         self.mode = mode
@@ -157,7 +156,15 @@ class OzxStore(Store):
         if mode == "r":
             self._read = _reader(place, options, live=live)
         else:
-            self._write = RemoteWriteSession(place, option, options) if is_url else WriteSession(place, option)
+            make = partial(RemoteWriteSession, storage=options) if is_url else WriteSession
+            self._write = make(
+                place,
+                mode,
+                require_ome=require_ome,
+                keep_partial=keep_partial,
+                sync=sync,
+                metadata_last=metadata == "last",
+            )
 
     @property
     def archive_session(self) -> ArchiveSession | None:

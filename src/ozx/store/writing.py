@@ -7,10 +7,10 @@ import tempfile
 import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from zarr.abc.store import ByteRequest
 
@@ -27,8 +27,8 @@ from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sinks.output import upload_file
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.finishing import Unfinished, finish
-from ozx.store.growing_file import AppendedValue, GrowingFile, Slot
+from ozx.store.finishing import contents_of, finish
+from ozx.store.growing_file import GrowingFile, Slot
 from ozx.store.partial_file import left_behind_warning
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
@@ -39,27 +39,27 @@ _SLOWLY_FREED = 64 << 20
 _numbers = count()
 
 
-class WriteOptions(NamedTuple):
-    """The options of a write session; see `ozx.OzxStore`."""
-
-    exclusive: bool
-    append: bool
-    require_ome: bool
-    keep_partial: bool
-    sync: bool
-    metadata_last: bool = False
-
-
 class WriteSession:
     """The values of an unfinished archive; no file is opened or locked before the first access.
 
     Any number of threads of one process may use it. Metadata stays in memory until the end; values are written at once.
-    `token` identifies this session, so that unpickled stores find it again.
+    `token` identifies this session, so that unpickled stores find it again. For the options see `ozx.OzxStore`.
     """
 
-    def __init__(self, path: str, options: WriteOptions) -> None:
+    def __init__(
+        self,
+        path: str,
+        mode: str,
+        *,
+        require_ome: bool = False,
+        keep_partial: bool = True,
+        sync: bool = True,
+        metadata_last: bool = False,
+    ) -> None:
         self.path = path
-        self.options = options
+        self._mode = mode
+        self._keep_partial = keep_partial
+        self._finishing = {"require_ome": require_ome, "sync": sync, "metadata_last": metadata_last}
         self.renew_locks()
         self._process = os.getpid()
         self.token = f"{self._process}-{next(_numbers)}"
@@ -69,7 +69,7 @@ class WriteSession:
         self._documents: dict[str, bytes] = {}
         self._slots: dict[str, Slot] = {}
         self._base_indices: dict[str, int] = {}
-        self._folders: dict[str, int] = {}  # entries of the old archive for folders, by name
+        self._folders: list[int] = []  # entries of the old archive for folders
         self._keys: SortedKeys | None = None
         renew_after_fork(self)
 
@@ -163,24 +163,15 @@ class WriteSession:
         with self._writing_errors(sum(map(len, parts))):
             self._set(key, parts)
 
-    @contextmanager
-    def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
-        """Store a value that is appended piece by piece during the ``with`` block; an empty value is not stored.
+    def append(self, key: str, pieces: Iterable[bytes | memoryview], most: int) -> None:
+        """Store a new value piece by piece as the pieces are made; without pieces, store nothing.
 
         Other writers wait: the length (at most about `most`) is unknown until the end. Raise the errors of `set_parts`.
         """
         self._check_key(key)
         with self._writing_errors(most), self._only_writer() as growing:
-            value = growing.append(key)
-            try:
-                yield value
-                slot = value.finish() if value.size else None
-            except BaseException:
-                value.discard()
-                raise
-            if slot is None:
-                value.discard()
-            else:
+            slot = growing.append(key, pieces)
+            if slot is not None:
                 self._register(key, slot)
 
     @contextmanager
@@ -264,13 +255,14 @@ class WriteSession:
             try:
                 if base is not None:
                     base.source.check_unchanged()
-                kept = [*self._base_indices.values(), *self._folders.values()]
+                kept = [*self._base_indices.values(), *self._folders]
                 finish(
-                    Unfinished(growing, self._documents, self._slots, None if base is None else base.reader, kept),
-                    require_ome=self.options.require_ome,
-                    force=not self.options.exclusive,
-                    sync=self.options.sync,
-                    metadata_last=self.options.metadata_last,
+                    growing,
+                    self._documents,
+                    self._slots,
+                    None if base is None else (base.reader, kept),
+                    force=self._mode != "x",
+                    **self._finishing,
                 )
             except BaseException:
                 self._leave(growing)
@@ -312,7 +304,7 @@ class WriteSession:
 
     def _leave(self, growing: GrowingFile) -> None:
         growing.stop_reading()
-        if not self.options.keep_partial or not (self._slots or self._documents):
+        if not self._keep_partial or not (self._slots or self._documents):
             growing.partial.remove()
             return
         # An error here would hide the first one, which probably has the same cause: a full disk.
@@ -333,22 +325,18 @@ class WriteSession:
         with self._lock:
             if self._is_prepared:
                 return
-            if (exists := os.path.lexists(self.path)) and self.options.exclusive:
+            if (exists := os.path.lexists(self.path)) and self._mode == "x":
                 hint = 'Choose another name, or mode="w" to replace it.'
                 raise UsageError("the file exists already", path=self.path, hint=hint)
-            if exists and self.options.append:
+            if exists and self._mode == "a":
                 check_target(self.path, force=True)
                 self._read_base(ArchiveSession(FileSource(self.path)))
             self._is_prepared = True
 
     def _read_base(self, base: ArchiveSession) -> None:
-        for index, name in enumerate(base.reader.columns.names()):
-            if name.endswith("/"):
-                self._folders[name] = index
-            elif is_any_metadata_key(name):
-                self._documents[name] = base.reader.read(index).rstrip(b" ")  # without the padding that filled its room
-            else:
-                self._base_indices[name] = index
+        self._documents, others = contents_of(base.reader)
+        self._folders = [index for name, index in others.items() if name.endswith("/")]
+        self._base_indices = {name: index for name, index in others.items() if not name.endswith("/")}
         self._base = base
 
     def _begin(self) -> GrowingFile:
@@ -403,11 +391,11 @@ class RemoteWriteSession(WriteSession):
     `storage`: settings of the object store; they override the current settings of `ozx.storage_options`.
     """
 
-    def __init__(self, url: str, options: WriteOptions, storage: Mapping[str, Any] | None) -> None:
+    def __init__(self, url: str, mode: str, *, storage: Mapping[str, Any] | None, **options: Any) -> None:
         check_object_url(url)
         name = os.path.basename(printable_url(url))
         folder = os.path.join(tempfile.gettempdir(), f"ozx-upload-{uuid.uuid4().hex}")
-        super().__init__(os.path.join(folder, name), options._replace(sync=False))
+        super().__init__(os.path.join(folder, name), mode, **{**options, "sync": False})
         self._url = url
         self._storage = {**current_options(), **(storage or {})}
         self._is_checked = False
@@ -432,7 +420,7 @@ class RemoteWriteSession(WriteSession):
     def _upload(self) -> None:
         try:
             with resource_errors():
-                upload_file(self.path, self._url, force=not self.options.exclusive, options=self._storage)
+                upload_file(self.path, self._url, force=self._mode != "x", options=self._storage)
         except OzxError as error:
             error.hint = f"{error.hint or ''} The complete file is {self.path}.".strip()
             raise
@@ -454,7 +442,7 @@ class RemoteWriteSession(WriteSession):
             warnings.warn(message, PartialFileWarning, stacklevel=3)
 
     def _prepare(self) -> None:
-        if self.options.exclusive and not self._is_checked:
+        if self._mode == "x" and not self._is_checked:
             check_absent(self._url, self._storage)
             self._is_checked = True
         super()._prepare()

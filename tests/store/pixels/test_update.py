@@ -21,8 +21,7 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.errors import ResourceError
 from ozx.store import growing_file
 from ozx.store.array import opened_array
-from ozx.store.pixels import update
-from ozx.store.pixels.encoding import ChunkEdit
+from ozx.store.pixels import encoding, update
 from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE, SHARD
 
 LAYOUTS = {
@@ -223,19 +222,19 @@ def test_a_large_new_shard_is_the_same_file_either_way(tmp_path: Path, monkeypat
 
 @pytest.mark.usefixtures("new_shards")
 def test_a_chunk_that_cannot_be_encoded_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encode, calls = ChunkEdit.encode, itertools.count()
+    encode, calls = encoding.encode_chunk, itertools.count()
 
-    def fail_late(edit: ChunkEdit) -> memoryview | None:
+    def fail_late(*edit: object) -> memoryview | None:
         if next(calls) == 5:
             raise MemoryError("no more")
-        return encode(edit)
+        return encode(*edit)
 
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
         array = opened_array(create(store, **LAYOUTS["shards"]))
         array[:] = 5
         array[4:] = 7
         with monkeypatch.context() as patched, pytest.raises(MemoryError):
-            patched.setattr(ChunkEdit, "encode", fail_late)
+            patched.setattr(encoding, "encode_chunk", fail_late)
             array[4:] = 6
         array[4:] = 8
     expected = np.full(SHAPE, 5, "u2")

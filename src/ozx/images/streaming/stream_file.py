@@ -34,7 +34,7 @@ from ozx.flow.sinks.output import upload_file
 from ozx.images.streaming.open_chunks import put_aside
 from ozx.images.writing.shard_assembly import checked_size
 from ozx.quoting import quote
-from ozx.store.finishing import Unfinished, finish
+from ozx.store.finishing import finish
 from ozx.store.growing_file import GrowingFile, Slot, Space, document_room
 from ozx.store.live.index import IndexWriter
 from ozx.store.partial_file import left_behind_warning
@@ -64,10 +64,13 @@ class StreamFile:
             self.index = IndexWriter(self.partial_path, place, self._growing.partial.descriptor)
         if self._growing.partial.left_behind is not None:
             warnings.warn(left_behind_warning(target, self._growing.partial.left_behind), stacklevel=2)
-        self._places: dict[str, _Drafts] = {}
+        # Of each image: the offset of its two areas for drafts, and the longest document of each key. New drafts go
+        # into the area that does not contain the last complete drafts, whose offset is known once there are any.
+        self._areas: dict[str, tuple[int, dict[str, int]]] = {}
+        self._complete: dict[str, int] = {}
         offset = _length(groups)
         for path, documents in images.items():
-            self._places[path] = _Drafts(offset, {key: len(document) for key, document in documents.items()})
+            self._areas[path] = offset, {key: len(document) for key, document in documents.items()}
             offset += 2 * _length(documents)
         self._length = offset + _ROOM_FOR_LATE
         self._late_room = Space(offset, self._length)
@@ -144,9 +147,16 @@ class StreamFile:
         with self.errors():
             # A kill while the final metadata overwrites the draft can destroy both: so write a copy after the values.
             self._growing.put(self._growing.end, [_entries(documents)])
-            archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             try:
-                size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
+                size = finish(
+                    self._growing,
+                    documents,
+                    self._slots,
+                    require_ome=True,
+                    force=self._force,
+                    sync=self._sync,
+                    metadata_last=True,
+                )
             except UsageError as error:
                 if error.hint == EXISTS_HINT:  # too late for another name, and for `force`
                     error.hint = (
@@ -191,7 +201,7 @@ class StreamFile:
         Metadata that is set during the stream can make a document longer. At exit, the drafts that these documents
         replace are erased.
         """
-        rooms = {key: room for path in images for key, room in self._places[path].rooms.items()}
+        rooms = {key: room for path in images for key, room in self._areas[path][1].items()}
         long = {key: text for every in images.values() for key, text in every.items() if len(text) > rooms[key]}
         with self.errors():
             replaced = self.draft(long)
@@ -199,13 +209,14 @@ class StreamFile:
             self.forget(replaced)
 
     def _put(self, path: str, documents: Documents) -> None:
-        place = self._places[path]
-        old, new = place.swap()
-        padded = {key: document.ljust(place.rooms[key]) for key, document in documents.items()}
+        (first, rooms), old = self._areas[path], self._complete.get(path)
+        length = sum(document_room(key, bytes(room)) for key, room in rooms.items())
+        new = first + length if old == first else first
+        padded = {key: document.ljust(rooms[key]) for key, document in documents.items()}
         self._growing.put(new, [_entries(padded)])
-        if place.is_written:
-            self._growing.put(old, [bytes(place.length)])
-        place.is_written = True
+        if old is not None:
+            self._growing.put(old, [bytes(length)])
+        self._complete[path] = new
 
     @contextmanager
     def errors(self, more: int = 0) -> Iterator[None]:
@@ -218,25 +229,6 @@ class StreamFile:
         partial = name_beside(self.place, ".partial")
         with resource_errors(), naming_given(self.place, self.target), naming_errors(self.place, partial, needed):
             yield
-
-
-class _Drafts:
-    """The two areas at the start of the file for the preliminary metadata documents (drafts) of one image.
-
-    New drafts go into the area that does not contain the last complete drafts.
-    """
-
-    def __init__(self, offset: int, rooms: dict[str, int]) -> None:
-        self.rooms = rooms
-        self.length = sum(document_room(key, bytes(room)) for key, room in rooms.items())
-        self.is_written = False
-        self._offsets = offset, offset + self.length
-        self._current = 1
-
-    def swap(self) -> tuple[int, int]:
-        """Exchange the two areas; return the offset of the old draft, then of the new draft."""
-        self._current = 1 - self._current
-        return self._offsets[1 - self._current], self._offsets[self._current]
 
 
 def _length(documents: Documents) -> int:

@@ -9,7 +9,7 @@ import math
 import mmap
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import zarr
@@ -36,23 +36,23 @@ _MOST_KNOWN = 100_000
 _NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
 
 
-class BasicSelection(NamedTuple):
-    """The bounds of a basic selection, and the shape of its pixels with and without the axes of integers."""
-
-    bounds: list[Bounds]
-    shape: Lengths
-    result_shape: Lengths
+# The bounds of a basic selection, and the shape of its pixels with and without the axes of integers.
+_Window = tuple[list[Bounds], Lengths, Lengths]
 
 
-class _BasicAccess:
-    """What reading and writing of an array share."""
+class BasicAccess:
+    """Reads or writes basic selections of an array; it remembers where the chunks are in a file that it reads."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Any, session: ArchiveSession | WriteSession) -> None:
         self.metadata = array.metadata
+        self._session = session
         self._prefix = join_path(array.store_path.path, "x")[:-1]
         self._chunk: Lengths = tuple(self.metadata.chunk_grid.chunk_shape)
         self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
         self._codec = array.codec_pipeline.codec_of(self._chunk, self.metadata.dtype)
+        self._background = Background(self.metadata.fill_value, array.config.write_empty_chunks)
+        self._known: dict[Lengths, EntrySpan | None] = {}
+        self._reader: ArchiveReader | None = None  # whose places are known
 
     @property
     def is_usable(self) -> bool:
@@ -62,25 +62,17 @@ class _BasicAccess:
     def _key(self, chunk: Lengths) -> str:
         return self._prefix + str(self.metadata.encode_chunk_key(chunk))
 
-
-class BasicReader(_BasicAccess):
-    """A reader of basic selections of an array; it remembers the places of the array's chunks in the file."""
-
-    def __init__(self, array: Any, session: ArchiveSession) -> None:
-        super().__init__(array)
-        self._session = session
-        self._known: dict[Lengths, EntrySpan | None] = {}
-        self._reader: ArchiveReader | None = None  # whose places are known
-
     def read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
         """Return the pixels of each selection, in the items of `out` if given; None if only zarr-python can read them.
 
         The error for a damaged chunk is left to zarr-python's way, which names the chunk.
         """
+        if not isinstance(self._session, ArchiveSession):
+            return None
         try:
-            windows = [window_of(selection, self.metadata.shape) for selection in selections]
+            windows = [_window_of(selection, self.metadata.shape) for selection in selections]
             if out is None:
-                found = [empty_pixels(window.result_shape, self._dtype) for window in windows]
+                found = [empty_pixels(shape, self._dtype) for _, _, shape in windows]
             else:
                 found = [out[number, ...] for number in range(len(windows))]
             plan = plan_for(self._session)
@@ -92,11 +84,11 @@ class BasicReader(_BasicAccess):
             return None
         return found
 
-    def _add_all(self, plan: ReadPlan, windows: list[BasicSelection], found: list[NDArray[Any]]) -> None:
-        for window, pixels in zip(windows, found, strict=True):
-            if pixels.shape != window.result_shape:
-                raise ValueError(window)
-            self._add(plan, window.bounds, pixels.reshape(window.shape))
+    def _add_all(self, plan: ReadPlan, windows: list[_Window], found: list[NDArray[Any]]) -> None:
+        for (bounds, shape, result_shape), pixels in zip(windows, found, strict=True):
+            if pixels.shape != result_shape:
+                raise ValueError(result_shape)
+            self._add(plan, bounds, pixels.reshape(shape))
 
     def _add(self, plan: ReadPlan, bounds: list[Bounds], out: NDArray[Any]) -> None:
         """Add the chunks of a selection to a plan; set the pixels of missing chunks."""
@@ -126,25 +118,18 @@ class BasicReader(_BasicAccess):
                 found[number] = known[parts[number][0]] = value_span(plan.reader, place)
         return found
 
-
-class BasicWriter(_BasicAccess):
-    """A writer of basic selections of an array."""
-
-    def __init__(self, array: Any, session: WriteSession) -> None:
-        super().__init__(array)
-        self._session = session
-        self._background = Background(self.metadata.fill_value, array.config.write_empty_chunks)
-
     def write(self, selection: Any, value: Any) -> bool:
         """Write the pixels of a selection; return False, and write nothing, if only zarr-python can write them."""
+        if not isinstance(self._session, WriteSession):
+            return False
         try:
-            window = window_of(selection, self.metadata.shape)
+            bounds, shape, result_shape = _window_of(selection, self.metadata.shape)
             pixels = self._pixels(value)
             if pixels.shape:
-                if pixels.shape != window.result_shape:
+                if pixels.shape != result_shape:
                     return False
-                pixels = pixels.reshape(window.shape)
-            update = PixelUpdate(self._session, self._changes(window.bounds), pixels)
+                pixels = pixels.reshape(shape)
+            update = PixelUpdate(self._session, self._changes(bounds), pixels)
         except OzxError:
             raise
         except Exception:  # noqa: BLE001 (an unsupported selection, or a value for which zarr-python raises the error)
@@ -181,7 +166,7 @@ class BasicWriter(_BasicAccess):
         )
 
 
-def window_of(selection: Any, shape: Lengths) -> BasicSelection:
+def _window_of(selection: Any, shape: Lengths) -> _Window:
     """Return a selection of an array of this shape as a window; raise any error if it is not basic."""
     parts = selection if isinstance(selection, tuple) else (selection,)
     if len(parts) < len(shape) or Ellipsis in parts:
@@ -201,7 +186,7 @@ def window_of(selection: Any, shape: Lengths) -> BasicSelection:
             raise IndexError(part)
         bounds.append(each)
         lengths.append(count)
-    return BasicSelection(bounds, tuple(lengths), tuple(kept))
+    return bounds, tuple(lengths), tuple(kept)
 
 
 def _completed(parts: tuple[Any, ...], count: int) -> tuple[Any, ...]:
@@ -211,31 +196,20 @@ def _completed(parts: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     return (*parts[:first], *(slice(None),) * (count - first - len(rest)), *rest)
 
 
-def basic_reader(array: Any) -> BasicReader | None:
-    """Return a reader for an asynchronous array of zarr-python; None unless its archive is finished.
+def basic_access(array: Any) -> BasicAccess | None:
+    """Return the access to an asynchronous array of zarr-python; None if only zarr-python can read and write it.
 
-    Such an archive never changes while it is open, so that the places of chunks stay.
+    An archive that is read must be finished: it never changes while it is open, so that the places of chunks stay.
     """
-    session: Any = getattr(array.store_path.store, "archive_session", None)
-    if type(session) is not ArchiveSession or not isinstance(array.codec_pipeline, ArchivePipeline):
+    store, config = array.store_path.store, array.config
+    session: Any = getattr(store, "archive_session", None) or getattr(store, "write_session", None)
+    if type(session) is ArchiveSession:
+        is_usual = config.order == "C" and getattr(config, "read_missing_chunks", True)
+    else:
+        is_usual = isinstance(session, WriteSession) and array.metadata.fill_value is not None
+    if not (is_usual and isinstance(array.codec_pipeline, ArchivePipeline) and _has_regular_chunks(array.metadata)):
         return None
-    if (
-        not _has_regular_chunks(array.metadata)
-        or array.config.order != "C"
-        or not getattr(array.config, "read_missing_chunks", True)
-    ):
-        return None
-    return BasicReader(array, session)
-
-
-def basic_writer(array: Any) -> BasicWriter | None:
-    """Return a writer for an asynchronous array of zarr-python; None unless it is in an archive that is written."""
-    session: Any = getattr(array.store_path.store, "write_session", None)
-    if session is None or not isinstance(array.codec_pipeline, ArchivePipeline):
-        return None
-    if not _has_regular_chunks(array.metadata) or array.metadata.fill_value is None:
-        return None
-    return BasicWriter(array, session)
+    return BasicAccess(array, session)
 
 
 def _has_regular_chunks(metadata: Any) -> bool:

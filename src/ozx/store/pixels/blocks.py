@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
 from ozx.archive.byte_source import FileSource
 from ozx.codecs.joined_chunks import JoinedChunk, put_joined
 from ozx.errors import FormatError
-from ozx.store.after_fork import renew_after_fork
 from ozx.threads import default_jobs
 
 # Reading a gap of this length costs about as much as a second read.
@@ -28,27 +28,43 @@ _BLOCKS_PER_THREAD = 4
 T = TypeVar("T")
 
 
-class _Pool:
-    """The thread pool of all requests of this process, whose threads start on first use."""
-
-    def __init__(self) -> None:
-        self.renew_locks()
-        renew_after_fork(self)
-
-    def renew_locks(self) -> None:
-        """Forget the threads, which do not exist in a forked child process."""
-        self._executor: ThreadPoolExecutor | None = None
-        # The threads that read blocks now: a request needs no helpers while others keep the processors busy.
-        self.readers: set[int] = set()
-
-    def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Run `function` in a thread."""
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(default_jobs(), "ozx-pixels")
-        return self._executor.submit(function)
+# The threads that read blocks now: a request needs no helpers while others keep the processors busy.
+_readers: set[int] = set()
 
 
-POOL = _Pool()
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return the thread pool of all requests of this process, whose threads start on first use."""
+    return ThreadPoolExecutor(default_jobs(), "ozx-pixels")
+
+
+def _forget_threads() -> None:
+    """Forget the threads, which do not exist in a forked child process."""
+    _pool.cache_clear()
+    _readers.clear()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forget_threads)
+
+
+def submit(function: Callable[[], T]) -> Future[T]:
+    """Run `function` in a thread of the pool."""
+    return _pool().submit(function)
+
+
+def in_batches(items: Iterable[T], size_of: Callable[[T], int], size: int) -> Iterator[list[T]]:
+    """Yield lists of items whose sizes add up to `size` or a little more; the last one may be smaller."""
+    batch: list[T] = []
+    length = 0
+    for item in items:
+        batch.append(item)
+        length += size_of(item)
+        if length >= size:
+            yield batch
+            batch, length = [], 0
+    if batch:
+        yield batch
 
 
 #: A byte range of a file, and the function to call with its bytes, or the chunk to decode with others, or the memory of
@@ -132,17 +148,17 @@ def read_blocks(source: FileSource, blocks: Sequence[Block], jobs: int) -> None:
     if len(blocks) == 1:
         _read(source, blocks[0])
         return
-    POOL.readers.add(threading.get_ident())
+    _readers.add(threading.get_ident())
     try:
-        do_together(partial(_read, source), blocks, min(jobs, len(blocks)) - len(POOL.readers))
+        do_together(partial(_read, source), blocks, min(jobs, len(blocks)) - len(_readers))
     finally:
-        POOL.readers.discard(threading.get_ident())
+        _readers.discard(threading.get_ident())
 
 
 def do_together(do: Callable[[T], None], items: Iterable[T], helpers: int) -> None:
     """Call a function for each item, in the calling thread and in threads of the pool."""
     waiting = deque(items)
-    threads = [POOL.submit(partial(_work, do, waiting)) for _ in range(helpers)]
+    threads = [submit(partial(_work, do, waiting)) for _ in range(helpers)]
     try:
         _work(do, waiting)
     finally:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from operator import add, mul, sub
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,50 +36,33 @@ class Background:
         return is_filled(pixels, np.asarray(self.fill_value, pixels.dtype))
 
 
-class Encoded(NamedTuple):
-    """Encoded chunks: the length of each in bytes, 0 if it need not be stored, and the bytes of all, in pieces."""
-
-    lengths: list[int]
-    pieces: list[bytes | memoryview]
+#: Encoded chunks: the length of each in bytes, 0 if it need not be stored, and the bytes of all, in pieces.
+Encoded = tuple[list[int], list[bytes | memoryview]]
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkEdit:
-    """New pixels for one chunk."""
+def encode_chunk(
+    codec: ChunkCodec | ShardCodec,
+    stored: memoryview | None,
+    inside: Selection | None,
+    pixels: NDArray[Any],
+    background: Background,
+) -> memoryview | None:
+    """Return a chunk with new pixels in its part `inside`, or in all of it if that is None; None if it is not stored.
 
-    codec: ChunkCodec | ShardCodec  # the codec of the chunk
-    stored: memoryview | None  # the stored chunk; None if no chunk is stored, or if all its pixels change
-    inside: Selection | None  # the part of the chunk that changes; None for all of it
-    pixels: NDArray[Any]  # its new pixels
-    background: Background  # the value of missing pixels
-
-    def encode(self) -> memoryview | None:
-        """Return the encoded chunk; None if the chunk need not be stored."""
-        if isinstance(self.codec, ShardCodec):
-            return self._encode_shard(self.codec)
-        chunk = self._merged(self.codec)
-        if not self.background.is_stored and self.background.is_all_of(chunk):
-            return None
-        return self.codec.encode(chunk, BUFFERS.take)
-
-    def encode_alone(self) -> Encoded:
-        """Return the encoded chunk as `ShardEdit.encode` does."""
-        return _listed([self.encode()])
-
-    def _merged(self, codec: ChunkCodec) -> NDArray[Any]:
-        if self.inside is None:
-            return np.broadcast_to(self.pixels, codec.shape)
-        chunk = np.empty(codec.shape, self.pixels.dtype)
-        _decode_into(chunk, codec, self.stored, self.background)
-        chunk[self.inside] = self.pixels
-        return chunk
-
-    def _encode_shard(self, codec: ShardCodec) -> memoryview | None:
-        whole = tuple(slice(0, extent) for extent in codec.shape)
-        pixels = np.broadcast_to(self.pixels, codec.shape) if self.inside is None else self.pixels
-        shard = ShardEdit(codec, self.stored, self.inside or whole, pixels, self.background)
+    `stored` is the old chunk; None if no chunk is stored, or if all its pixels change.
+    """
+    new = np.broadcast_to(pixels, codec.shape) if inside is None else pixels
+    if isinstance(codec, ShardCodec):
+        shard = ShardEdit(codec, stored, inside or tuple(map(slice, codec.shape)), new, background)
         parts = shard.parts([shard.encode(0, len(shard))])
         return memoryview(b"".join(parts)) if parts else None
+    if inside is not None:
+        new = np.empty(codec.shape, pixels.dtype)
+        _decode_into(new, codec, stored, background)
+        new[inside] = pixels
+    if not background.is_stored and background.is_all_of(new):
+        return None
+    return codec.encode(new, BUFFERS.take)
 
 
 class ShardEdit:
@@ -134,7 +117,7 @@ class ShardEdit:
                 next(found) if flag else self._encode_part(tuple(place))
                 for place, flag in zip(changed.tolist(), is_whole.tolist(), strict=True)
             ]
-        return _listed(encoded) if self._stored else _joined(encoded)
+        return listed(encoded) if self._stored else _joined(encoded)
 
     def _encode_whole(self, places: NDArray[Any]) -> list[memoryview | None]:
         """Return chunks that change wholly, encoded."""
@@ -169,7 +152,7 @@ class ShardEdit:
         inside = None if pixels.shape == inner.shape else tuple(map(slice, low, high))
         stored = None if inside is None else self._stored.get(place)
         try:
-            return ChunkEdit(inner, stored, inside, pixels, self._background).encode()
+            return encode_chunk(inner, stored, inside, pixels, self._background)
         except OzxError:
             raise
         except ValueError as error:
@@ -192,15 +175,17 @@ class ShardEdit:
         return array
 
     def iter_pieces(self, encoded: Iterable[Encoded]) -> Iterator[bytes | memoryview]:
-        """Yield the inner chunks of the new shard in file order: newly encoded chunks and unchanged stored chunks.
+        """Yield the new and the unchanged inner chunks of the new shard in file order, then an index at the end.
 
-        `encoded` has all results of `encode`.
+        `encoded` has all results of `encode`. A shard without chunks has no index.
         """
         if self._stored:
             encoded = [self._with_stored(encoded)]
         for lengths, pieces in encoded:
             self._lengths += lengths
             yield from pieces
+        if any(self._lengths) and self._codec.index.location == "end":
+            yield self._index()
 
     def _with_stored(self, encoded: Iterable[Encoded]) -> Encoded:
         """Return the changed chunks and the unchanged ones."""
@@ -212,10 +197,9 @@ class ShardEdit:
         known = {**self._stored, **dict(zip(places, chunks, strict=True))}
         order = np.array([*known])
         self._order = order[np.argsort(_ranks(self._codec.grid, self._codec.write_order)[tuple(order.T)])]
-        return _listed([known[tuple(place)] for place in self._order.tolist()])
+        return listed([known[tuple(place)] for place in self._order.tolist()])
 
-    def index(self) -> bytes:
-        """Return the index of the new shard; call it after `iter_pieces` has ended."""
+    def _index(self) -> bytes:
         form, places = self._codec.index, tuple(self._order.T)
         lengths, offsets = np.zeros(self._codec.grid, np.int64), np.zeros(self._codec.grid, np.int64)
         begin = form.size(lengths.size) if form.location == "start" else 0
@@ -224,20 +208,17 @@ class ShardEdit:
         return build_index(offsets, lengths, form)
 
     def parts(self, encoded: Iterable[Encoded]) -> list[bytes | memoryview]:
-        """Return the chunks and the index of the new shard, in file order.
-
-        Return an empty result if the shard has no chunks.
-        """
+        """Return the chunks and the index of the new shard, in file order; nothing if it has no chunks."""
         pieces = [*self.iter_pieces(encoded)]
-        if pieces:
-            pieces.insert(0 if self._codec.index.location == "start" else len(pieces), self.index())
+        if pieces and self._codec.index.location == "start":
+            pieces.insert(0, self._index())
         return pieces
 
 
-def _listed(chunks: Sequence[bytes | memoryview | None]) -> Encoded:
+def listed(chunks: Sequence[bytes | memoryview | None]) -> Encoded:
     """Return chunks with one piece for each."""
     lengths = [0 if chunk is None else len(chunk) for chunk in chunks]
-    return Encoded(lengths, [chunk for chunk in chunks if chunk is not None])
+    return lengths, [chunk for chunk in chunks if chunk is not None]
 
 
 def _with_axis(codec: Any) -> Any:
@@ -249,10 +230,8 @@ def _with_axis(codec: Any) -> Any:
 
 def _joined(chunks: list[memoryview | None]) -> Encoded:
     """Return chunks in one piece if they are small."""
-    found = _listed(chunks)
-    if len(found.pieces) > 1 and sum(found.lengths) < _SMALL * len(found.pieces):
-        return Encoded(found.lengths, [b"".join(found.pieces)])
-    return found
+    lengths, pieces = listed(chunks)
+    return lengths, [b"".join(pieces)] if len(pieces) > 1 and sum(lengths) < _SMALL * len(pieces) else pieces
 
 
 def _product(first: Iterable[int], second: Iterable[int]) -> Lengths:

@@ -25,7 +25,7 @@ from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, comp
 from ozx.errors import OzxError
 from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.pixels.encoding import Background, Selection
-from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan
+from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan, Shard
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
 from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
 from ozx.store.pixels.update import PixelChange, PixelUpdate
@@ -161,7 +161,7 @@ class _PixelRequest:
         check_value_length(size, path.path)
         if isinstance(codec, ShardCodec):
             view, overlaps = self._overlaps(plan, inside, target, codec)
-            plan.add_shard(place, codec, overlaps, view, path.path, fill_value_or_default(spec))
+            plan.add_shard(place, Shard(codec, overlaps, view, path.path, fill_value_or_default(spec)))
         elif is_basic(target) and covers(inside, codec.shape):
             plan.add(place, codec, None, self._out[(*target, ...)], "", None)
         else:

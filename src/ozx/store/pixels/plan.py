@@ -40,12 +40,15 @@ class NotPlannedError(Exception):
 
 
 class Shard(NamedTuple):
-    """A shard in the file: its byte range, its key for messages, and the value of missing pixels."""
+    """Inner chunks of a shard that are wanted, and where their pixels go."""
 
-    start: int
-    length: int
-    key: str
-    fill_value: Any
+    codec: ShardCodec
+    overlaps: Iterable[Overlap]
+    view: NDArray[Any]
+    key: str  # for messages
+    fill_value: Any  # of missing pixels
+    start: int = -1  # the byte range in the file, once it is known
+    length: int = 0
 
 
 def _take_value(
@@ -98,8 +101,7 @@ class ReadPlan:
     ) -> None:
         """Read the chunk or shard at `place`; copy its part `inside`, or all of it if that is None, to `view`."""
         if isinstance(codec, ShardCodec):
-            part = tuple(map(slice, codec.shape)) if inside is None else inside
-            self.add_shard(place, codec, iter_overlaps(part, codec.shape, codec.inner.shape), view, key, fill)
+            self.add_shard(place, Shard(codec, _inner_overlaps(codec, inside), view, key, fill))
             return
         size = place.stop - place.start
         self.expect(codec, 1, size)
@@ -146,44 +148,39 @@ class ReadPlan:
         self._largest_chunk = max(self._largest_chunk, codec.size + longest)
         self._effort += count * codec.effort
 
-    def open_shard(self, place: EntrySpan, codec: ShardCodec, key: str, fill_value: Any, start: int = -1) -> Shard:
-        """Return a shard that begins at `start`, by default after its local header, which is checked then.
+    def open_shard(self, place: EntrySpan, shard: Shard, start: int) -> Shard:
+        """Return a shard with its byte range, which begins at `start`.
 
         Raise `NotPlannedError` if it is too long; the other pipeline raises the error.
         """
         length = self.size_of(place)
-        if length > codec.most_stored:
+        if length > shard.codec.most_stored:
             raise NotPlannedError
-        return Shard(self.reader.data_offset(place.entry) if start < 0 else start, length, key, fill_value)
+        return shard._replace(start=start, length=length)
 
-    def add_shard(
-        self, place: EntrySpan, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], key: str, fill: Any
-    ) -> None:
+    def add_shard(self, place: EntrySpan, shard: Shard) -> None:
         """Read inner chunks of a shard that is an entry; verify the shard's CRC-32 if all its chunks are read."""
-        shard = self.open_shard(place, codec, key, fill)
+        shard = self.open_shard(place, shard, self.reader.data_offset(place.entry))
         spans: list[Span] = []
-        if self.add_inner(shard, codec, overlaps, view, spans):
+        if self.add_inner(shard, spans):
             self.blocks += self._checked_blocks(place.entry, shard, spans)
         else:
             self.spans += spans
 
-    def add_inner(
-        self, shard: Shard, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], spans: list[Span]
-    ) -> bool:
+    def add_inner(self, shard: Shard, spans: list[Span]) -> bool:
         """Append the spans of the requested inner chunks; return whether these are all chunks of the shard."""
-        index, inner, before = self.indexes.find(shard.start, shard.length, codec, shard.key), codec.inner, len(spans)
-        offsets, lengths, stored = index
+        inner, view, before = shard.codec.inner, shard.view, len(spans)
+        offsets, lengths, stored = self.indexes.find(shard.start, shard.length, shard.codec, shard.key)
         longest = 0
-        for place, inside, target in overlaps:
+        for place, inside, target in shard.overlaps:
             length, part = lengths[place], view[target] if target else view
             if not length:
                 part[...] = shard.fill_value
                 continue
             start = shard.start + offsets[place]
             if isinstance(inner, ShardCodec):
-                nested = Shard(start, length, f"{shard.key}, inner chunk {list(place)}", shard.fill_value)
-                selection = tuple(map(slice, inner.shape)) if inside is None else inside
-                self.add_inner(nested, inner, iter_overlaps(selection, inner.shape, inner.inner.shape), part, spans)
+                key, found = f"{shard.key}, inner chunk {list(place)}", _inner_overlaps(inner, inside)
+                self.add_inner(Shard(inner, found, part, key, shard.fill_value, start, length), spans)
                 continue
             longest = max(longest, length)
             into = self._memory_for(inner, inside, part) if length == inner.size else None
@@ -250,15 +247,17 @@ class ReadPlan:
             raise
 
 
+def _inner_overlaps(codec: ShardCodec, inside: Any) -> Iterable[Overlap]:
+    """Return the inner chunks in a part of a shard, or in all of it if that is None."""
+    part = tuple(map(slice, codec.shape)) if inside is None else inside
+    return iter_overlaps(part, codec.shape, codec.inner.shape)
+
+
 _MOST_KEPT = 32 << 20
 
-
-class KeptIndex(NamedTuple):
-    """The positions of the inner chunks of a shard, as plain integers by grid coordinates; a length of 0 if missing."""
-
-    offsets: memoryview
-    lengths: memoryview
-    stored: int  # the number of inner chunks that are stored
+# Offsets and lengths of the inner chunks of a shard, as plain integers by grid coordinates, with a length of 0 if
+# missing; and the number of those that are stored.
+_Index = tuple[memoryview, memoryview, int]
 
 
 class ShardIndexes:
@@ -266,10 +265,10 @@ class ShardIndexes:
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
-        self._indexes: dict[tuple[int, int, ShardCodec], KeptIndex] = {}
+        self._indexes: dict[tuple[int, int, ShardCodec], _Index] = {}
         self._bytes = 0
 
-    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> KeptIndex:
+    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> _Index:
         """Return the index of the shard at offset `start` of the file."""
         index = self.kept(start, length, codec)
         if index is not None:
@@ -278,14 +277,14 @@ class ShardIndexes:
         data = read_exactly(self.source, start + place.start, len(place), "the index of a shard")
         return self.add(start, length, codec, where, data)
 
-    def kept(self, start: int, length: int, codec: ShardCodec) -> KeptIndex | None:
+    def kept(self, start: int, length: int, codec: ShardCodec) -> _Index | None:
         """Return the index of the shard at offset `start` if it is in the cache; else None."""
         return self._indexes.get((start, length, codec))
 
-    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> KeptIndex:
+    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> _Index:
         """Parse the bytes of a shard index and add it to the cache; raise errors as `find` does."""
         offsets, lengths = parse_index(data, codec.grid, length, where, codec.index)
-        index = KeptIndex(offsets.data, lengths.data, int(np.count_nonzero(lengths)))
+        index = offsets.data, lengths.data, int(np.count_nonzero(lengths))
         self._bytes += 2 * offsets.nbytes
         if self._bytes > _MOST_KEPT:
             self._indexes, self._bytes = {}, 2 * offsets.nbytes

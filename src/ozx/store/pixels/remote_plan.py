@@ -7,9 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
 from zarr.core.sync import sync
 
 from ozx.archive.crc32 import crc32
@@ -18,12 +16,10 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.deadline import in_background
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
-from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.codecs.joined_chunks import Take
 from ozx.errors import FormatError
-from ozx.store.pixels.blocks import POOL, Block, Span, do_together, join_spans, take_spans
-from ozx.store.pixels.plan import NotPlannedError, ReadPlan, index_span
-from ozx.store.pixels.selections import Overlap
+from ozx.store.pixels.blocks import Block, Span, do_together, in_batches, join_spans, submit, take_spans
+from ozx.store.pixels.plan import NotPlannedError, ReadPlan, Shard, index_span
 from ozx.store.reading import ArchiveSession
 from ozx.threads import default_jobs
 
@@ -40,17 +36,6 @@ _LARGE_SHARD = 16 << 20
 _BATCH = 1 << 18
 
 
-class _WantedChunks(NamedTuple):
-    """Inner chunks of a shard, and where their pixels go."""
-
-    place: EntrySpan
-    codec: ShardCodec
-    overlaps: list[Overlap]
-    view: NDArray[Any]
-    key: str
-    fill_value: Any
-
-
 class RemotePlan(ReadPlan):
     """The chunks of some selections of remote arrays; nothing is requested before `read`."""
 
@@ -59,17 +44,15 @@ class RemotePlan(ReadPlan):
     def __init__(self, session: ArchiveSession) -> None:
         super().__init__(session)
         self._values: list[tuple[EntrySpan, Take]] = []
-        self._parts: list[_WantedChunks] = []
+        self._shards: list[tuple[EntrySpan, Shard]] = []
 
     def add_value(self, place: EntrySpan, take: Take) -> None:
         """Read the value at `place`, verify it, and give it to `take`."""
         self._values.append((place, take))
 
-    def add_shard(
-        self, place: EntrySpan, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], key: str, fill: Any
-    ) -> None:
+    def add_shard(self, place: EntrySpan, shard: Shard) -> None:
         """Read inner chunks of a shard that is an entry."""
-        self._parts.append(_WantedChunks(place, codec, list(overlaps), view, key, fill))
+        self._shards.append((place, shard._replace(overlaps=[*shard.overlaps])))
 
     def read(self) -> None:
         """Request, verify and decode the planned bytes; a single request needs no event loop."""
@@ -99,22 +82,22 @@ class RemotePlan(ReadPlan):
         """Yield the blocks to request in each round trip, after those before were received; often there are none."""
         yield _once(self._headers())
         self._values = [(value_span(self.reader, place), take) for place, take in self._values]
-        self._parts = [part._replace(place=value_span(self.reader, part.place)) for part in self._parts]
+        self._shards = [(value_span(self.reader, place), shard) for place, shard in self._shards]
         yield _once(self._missing_indexes())
         for place, take in self._values:
             super().add_value(place, take)
-        for part in self._parts:
-            self._add_part(part)
+        for place, shard in self._shards:
+            self._add_wanted(place, shard)
         yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_JOINED)
 
     def _headers(self) -> Iterator[Block]:
         """Yield the local headers that must be read first, because the offset of the value is unknown."""
         places = [place for place, _ in self._values if place.stop < place.limit]
-        for part in self._parts:
-            is_certain = part.place.stop == part.place.limit and (
-                self._is_requested_whole(part) or _predicted(self.reader, part.place) >= 0
+        for place, shard in self._shards:
+            is_certain = place.stop == place.limit and (
+                self._is_requested_whole(place, shard) or _predicted(self.reader, place) >= 0
             )
-            places += [] if is_certain else [part.place]
+            places += [] if is_certain else [place]
         for place in places:
             if not place.is_checked:
                 stop = min(place.stop - self.size_of(place), place.limit)
@@ -122,52 +105,50 @@ class RemotePlan(ReadPlan):
 
     def _missing_indexes(self) -> Iterator[Block]:
         """Yield the shard indexes that are not in the cache."""
-        for part in self._parts:
-            size = self.size_of(part.place)
-            if self._is_requested_whole(part):
+        for place, shard in self._shards:
+            size = self.size_of(place)
+            if self._is_requested_whole(place, shard):
                 continue
-            start = _value_offset(self.reader, part.place)
-            if self.indexes.kept(start, size, part.codec) is None:
-                span = index_span(size, part.codec)
-                add = partial(self._add_index, start, size, part.codec, part.key)
+            start = _value_offset(self.reader, place)
+            if self.indexes.kept(start, size, shard.codec) is None:
+                span = index_span(size, shard.codec)
+                add = partial(self._add_index, shard._replace(start=start, length=size))
                 yield Block(start + span.start, start + span.stop, [], add)
 
-    def _add_index(self, start: int, length: int, codec: ShardCodec, where: str, data: memoryview) -> None:
-        self.indexes.add(start, length, codec, where, bytes(data))
+    def _add_index(self, shard: Shard, data: memoryview) -> None:
+        self.indexes.add(shard.start, shard.length, shard.codec, shard.key, bytes(data))
 
-    def _add_part(self, part: _WantedChunks) -> None:
-        place = part.place
-        if not self._is_requested_whole(part):
-            shard = self.open_shard(place, part.codec, part.key, part.fill_value, _value_offset(self.reader, place))
-            self.add_inner(shard, part.codec, part.overlaps, part.view, self.spans)
+    def _add_wanted(self, place: EntrySpan, shard: Shard) -> None:
+        if not self._is_requested_whole(place, shard):
+            self.add_inner(self.open_shard(place, shard, _value_offset(self.reader, place)), self.spans)
             return
         block = Block(place.start, place.stop, [])
-        block.finish = partial(self._open_whole, part, block)
+        block.finish = partial(self._open_whole, place, shard, block)
         if block.stop - block.start <= _JOINED:  # one request can read it and its neighbours
             self.spans.append((block.start, block.stop, partial(_take_opened, block)))
         else:
             self.blocks.append(block)
 
-    def _open_whole(self, part: _WantedChunks, block: Block, data: memoryview) -> None:
+    def _open_whole(self, place: EntrySpan, shard: Shard, block: Block, data: memoryview) -> None:
         """Verify the shard in a received block, and find its requested inner chunks."""
         block.finish = None  # it refers to the block: a cycle would keep the pixels for longer
-        begin = value_position(self.reader, part.place, data)
-        shard = self.open_shard(part.place, part.codec, part.key, part.fill_value, block.start + begin)
+        begin = value_position(self.reader, place, data)
+        shard = self.open_shard(place, shard, block.start + begin)
         value = data[begin : begin + shard.length]
-        self.reader.check_crc32(part.place.entry, crc32(value))
-        span = index_span(shard.length, part.codec)
-        self._add_index(shard.start, shard.length, part.codec, shard.key, value[span.start : span.stop])
-        self.add_inner(shard, part.codec, part.overlaps, part.view, block.spans)
+        self.reader.check_crc32(place.entry, crc32(value))
+        span = index_span(shard.length, shard.codec)
+        self._add_index(shard, value[span.start : span.stop])
+        self.add_inner(shard, block.spans)
 
-    def _is_requested_whole(self, part: _WantedChunks) -> bool:
+    def _is_requested_whole(self, place: EntrySpan, shard: Shard) -> bool:
         """Return whether a whole shard must be requested.
 
         This is the case if most of the shard is needed, or if it is too small for a request of its index.
         """
-        size = self.size_of(part.place)
+        size = self.size_of(place)
         if size <= _SMALL_SHARD or size > _LARGE_SHARD:
             return size <= _SMALL_SHARD
-        return 2 * len(part.overlaps) >= prod(part.codec.grid)
+        return 2 * len(list(shard.overlaps)) >= prod(shard.codec.grid)
 
 
 def plan_for(session: ArchiveSession) -> ReadPlan:
@@ -231,12 +212,9 @@ def _received(source: RemoteSource, block: Block, data: bytes | memoryview) -> m
 async def _take(block: Block, data: memoryview) -> None:
     """Call `finish` of a block, which may add spans; then process all spans of the block in threads."""
     if block.finish is not None:
-        await asyncio.wrap_future(POOL.submit(partial(block.finish, data)))
+        await asyncio.wrap_future(submit(partial(block.finish, data)))
     await asyncio.gather(
-        *(
-            asyncio.wrap_future(POOL.submit(partial(take_spans, block.start, data, batch)))
-            for batch in _batches(block.spans)
-        )
+        *(asyncio.wrap_future(submit(partial(take_spans, block.start, data, batch))) for batch in _batches(block.spans))
     )
 
 
@@ -249,16 +227,7 @@ def _take_now(block: Block, data: memoryview) -> None:
 
 
 def _batches(spans: list[Span]) -> Iterator[list[Span]]:
-    batch: list[Span] = []
-    size = 0
-    for span in spans:
-        batch.append(span)
-        size += span[1] - span[0]
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    return in_batches(spans, lambda span: span[1] - span[0], _BATCH)
 
 
 def _take_opened(block: Block, data: memoryview) -> None:

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.errors import OzxError
-from ozx.store.pixels.blocks import POOL
-from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, Selection, ShardEdit
+from ozx.store.pixels.blocks import in_batches, submit
+from ozx.store.pixels.encoding import Background, Encoded, Selection, ShardEdit, encode_chunk, listed
 from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.selections import BoundingBox, bounding_box, covers, is_basic
 from ozx.store.writing import WriteSession
@@ -65,8 +64,8 @@ class PixelUpdate:
     def write(self) -> None:
         """Encode the chunks, and write each value once, in the order of the request."""
         with closing(_encoded(self._iter_jobs())) as done:  # closing ends the threads' work after an error
-            for value, group in groupby(done, lambda result: result[0].value):
-                value.store(self._session, (chunks for _, chunks in group))
+            for (key, shard, appended), group in groupby(done, lambda result: result[0].value):
+                _store(self._session, key, shard, appended, (chunks for _, chunks in group))
 
     def _plan_value(self, change: PixelChange) -> tuple[ChunkCodec | ShardCodec, BoundingBox | None]:
         """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
@@ -100,16 +99,17 @@ class PixelUpdate:
                     shard = ShardEdit(codec, view, selection if box is None else box, pixels, change.background, key)
                 is_large = codec.size >= LARGE_SHARD and codec.index.location == "end"
                 is_new = is_large and self._session.size(key) is None
-                value = _Value(key, shard, codec.size if is_new else 0)
+                value: _Value = (key, shard, codec.size if is_new else 0)
                 step = max(1, _BATCH // codec.inner.size)
                 turn = alone if codec.inner.effort < _QUICK else together
                 for first in range(0, len(shard), step):
                     last = min(first + step, len(shard))
-                    yield _Job(value, partial(shard.encode, first, last), (last - first) * codec.inner.size, turn)
+                    size = (last - first) * codec.inner.size
+                    yield _Job(value, partial(shard.encode, first, last), size, turn)
             else:
                 inside = None if covers(selection, codec.shape) else selection
-                edit = ChunkEdit(codec, view, inside, pixels, change.background)
-                yield _Job(_Value(key), edit.encode_alone, codec.size, alone if codec.effort < _QUICK else together)
+                encode = partial(_encode_alone, codec, view, inside, pixels, change.background)
+                yield _Job((key, None, 0), encode, codec.size, alone if codec.effort < _QUICK else together)
 
     def _change(self, change: PixelChange, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
@@ -134,31 +134,9 @@ def _forwards(start: int, stop: int) -> slice:
     return slice(start, max(start, stop))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Value:
-    """A chunk or a shard to store as a value."""
-
-    key: str
-    shard: ShardEdit | None = None  # None for a chunk
-    appended: int = 0  # the size of a large new shard, which is stored at the end of the file, chunk by chunk
-
-    def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
-        """Store the encoded chunks; delete the value if there are none."""
-        if self.shard is None:
-            parts = [piece for _, pieces in chunks for piece in pieces]
-        elif self.appended:
-            with session.appended(self.key, self.appended) as value:
-                for piece in self.shard.iter_pieces(chunks):
-                    value.append(piece)
-                if value.size:
-                    value.append(self.shard.index())
-            return
-        else:
-            parts = self.shard.parts(chunks)
-        if parts:
-            session.set_parts(self.key, parts)
-        else:
-            session.delete(self.key)
+# A chunk (None) or a shard to store as a value: its key; and the size of a large new shard, which is stored at the end
+# of the file, chunk by chunk, else 0.
+_Value = tuple[str, ShardEdit | None, int]
 
 
 class _Job(NamedTuple):
@@ -174,12 +152,28 @@ class _Job(NamedTuple):
 _Done = tuple[_Job, Encoded]
 
 
+def _encode_alone(*edit: Any) -> Encoded:
+    return listed([encode_chunk(*edit)])
+
+
+def _store(session: WriteSession, key: str, shard: ShardEdit | None, appended: int, chunks: Iterable[Encoded]) -> None:
+    """Store the encoded chunks of a value; delete the value if there are none."""
+    if shard is not None and appended:
+        session.append(key, shard.iter_pieces(chunks), appended)
+        return
+    parts = [piece for _, pieces in chunks for piece in pieces] if shard is None else shard.parts(chunks)
+    if parts:
+        session.set_parts(key, parts)
+    else:
+        session.delete(key)
+
+
 def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
     """Encode the chunks of jobs in threads; yield each job with its encoded chunks, in the order of the jobs."""
     pending: deque[tuple[int, Future[list[_Done]]]] = deque()
     ahead = 0
     try:
-        batches = _batches(jobs)
+        batches = in_batches(jobs, lambda job: job.size, _BATCH)
         first = list(itertools.islice(batches, 2))
         if len(first) == 1:  # a hand-over takes longer
             yield from _encode_all(first[0])
@@ -190,7 +184,7 @@ def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
                 done, future = pending.popleft()
                 ahead -= done
                 yield from future.result()
-            pending.append((size, POOL.submit(partial(_encode_all, batch))))
+            pending.append((size, submit(partial(_encode_all, batch))))
             ahead += size
         while pending:
             yield from pending.popleft()[1].result()
@@ -200,23 +194,10 @@ def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
                 future.exception()
 
 
-def _batches(jobs: Iterator[_Job]) -> Iterator[list[_Job]]:
-    batch: list[_Job] = []
-    size = 0
-    for job in jobs:
-        batch.append(job)
-        size += job.size
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
 def _encode_all(batch: list[_Job]) -> list[_Done]:
     found = []
     for job in batch:
-        with job.turn, _named(job.value.key):
+        with job.turn, _named(job.value[0]):
             found.append((job, job.encode()))
     return found
 
