@@ -16,7 +16,7 @@ from ozx.flow.sinks.file_size import parse_size
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.hierarchy.subset.region import split_names
 from ozx.images.streaming.frame_stream import StreamResult
-from ozx.images.streaming.frames import FrameInput
+from ozx.images.streaming.frames import read_frames
 from ozx.operations.stream import stream
 
 
@@ -90,20 +90,22 @@ def command(
         known["plate"] = _parse_plate(plate)
     if memory is not None:
         known["memory"] = parse_size(memory)
+    faults: list[str] = []
     with stream(out, shape=lengths, dtype=kind, sync=not no_sync, **known) as frames:
         plane = [length or 1 for length in lengths[-2:]]
-        source = FrameInput(sys.stdin.buffer, plane, kind, has_headers)
-        for frame in source:
-            position = 0 if frame.position is None else frame.position
-            if frame.place is None:
-                frames.append(frame.pixels, position=position, record=frame.record)
+        for pixels, place, position, record in read_frames(
+            sys.stdin.buffer, plane, kind, faults.append, has_headers=has_headers
+        ):
+            where = 0 if position is None else position
+            if place is None:
+                frames.append(pixels, position=where, record=record)
             else:
-                frames.write(frame.pixels, frame.place, position=position, record=frame.record)
+                frames.write(pixels, place, position=where, record=record)
     result = frames.close()
     print_result(result, _summary, quiet=quiet, as_json=as_json)
-    if source.fault is not None:
-        say_error(source.fault)
-    return WITH_LOSS if source.fault is not None or result.missing_count else DONE
+    for fault in faults:
+        say_error(fault)
+    return WITH_LOSS if faults or result.missing_count else DONE
 
 
 def _parse_shape(text: str) -> list[int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from numpy.typing import DTypeLike
 
@@ -20,9 +21,7 @@ from ozx.images.streaming.frames import FrameOrder, FrameRing
 from ozx.images.streaming.open_chunks import OpenChunks, chunks_path
 from ozx.images.streaming.stream_file import StreamFile, stream_upload
 from ozx.images.streaming.stream_images import (
-    ENDLESS,
     Camera,
-    FramePlan,
     StreamDocuments,
     completed,
     plan_frames,
@@ -156,11 +155,12 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     check_name(target, "an .ozx file")
     title = image_title(name, target)
     given = Camera(shape, dtype, axes, pixel_size, unit, channel_names)
-    plans, hierarchy = _plan(given, cameras, positions, plate, plate_shape, (title, method, downsample))
+    orders, hierarchy = _plan(given, cameras, positions, plate, plate_shape, (title, method, downsample))
     hierarchy = replace(hierarchy, version=checked_version(ome_version))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
-    documents = StreamDocuments(hierarchy, layout, {at: plan.growing for at, plan in plans.items()})
-    memory = _checked_memory(memory, max(plan.frame_bytes for plan in plans.values()))
+    documents = StreamDocuments(hierarchy, layout, orders)
+    sources = [image.sources[0] for image in hierarchy.images.values()]
+    memory = _checked_memory(memory, max(prod(source.shape[-2:]) * source.dtype.itemsize for source in sources))
     if when_full not in ("wait", "raise"):
         raise UsageError(f"expected wait or raise for when_full; got {when_full!r}")
     ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=when_full == "wait")
@@ -168,19 +168,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
     threads = None if jobs is None else checked_jobs(jobs)
     store = OpenChunks(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
-    names = list(cameras or positions or plans)
-    images = {
-        name: StreamedImage(
-            documents,
-            at,
-            FrameOrder(plan.axes[:-2], plan.lengths[:-2]),
-            store,
-            plan.growing,
-            is_endless=plan.is_endless,
-        )
-        for name, (at, plan) in zip(names, plans.items(), strict=True)
-    }
-    longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
+    names = list(cameras or positions or orders)
+    images = {name: StreamedImage(documents, at, store) for name, at in zip(names, orders, strict=True)}
+    longest = {at: documents.of_image(at, documents.longest(at), None) for at in orders}
     upload = None if upload_to is None else stream_upload(upload_to, force=force)
     file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=threads, sync_every=sync_every, upload=upload)
@@ -193,8 +183,8 @@ def _plan(
     plate: Mapping[str, int] | None,
     plate_shape: tuple[int, int] | None,
     how: tuple[str, str, str | Sequence[str] | None],
-) -> tuple[dict[str, FramePlan], NewHierarchy]:
-    """Return the plan of each image by path, and the hierarchy. `how` is (name, downsampling method, axes to halve)."""
+) -> tuple[dict[str, FrameOrder], NewHierarchy]:
+    """Return the order of each image's frames by path, and the hierarchy. `how` is (name, method, axes to halve)."""
     if sum(map(bool, (cameras, positions, plate is not None))) > 1:
         raise UsageError(
             "expected only one of positions, plate and cameras; got several",
@@ -205,25 +195,25 @@ def _plan(
         raise UsageError("expected plate_shape together with plate; got plate_shape alone")
     if cameras is not None:
         return _plan_cameras(given, cameras, how)
-    plan = plan_frames(given, *how)
+    image, order = plan_frames(given, *how)
     if plate is not None:
-        hierarchy = plate_fields(plan.image, plate, plate_shape)
+        hierarchy = plate_fields(image, plate, plate_shape)
     elif positions:
-        hierarchy = position_series(plan.image, positions)
+        hierarchy = position_series(image, positions)
     else:
-        hierarchy = NewHierarchy({"": plan.image})
-    return dict.fromkeys(hierarchy.images, plan), hierarchy
+        hierarchy = NewHierarchy({"": image})
+    return {path: FrameOrder(order.axes, order.lengths) for path in hierarchy.images}, hierarchy
 
 
 def _plan_cameras(
     given: Camera, cameras: Mapping[str, Camera], how: tuple[str, str, str | Sequence[str] | None]
-) -> tuple[dict[str, FramePlan], NewHierarchy]:
+) -> tuple[dict[str, FrameOrder], NewHierarchy]:
     is_named = isinstance(cameras, Mapping) and all(isinstance(camera, Camera) for camera in cameras.values())
     if not cameras or not is_named:
         raise UsageError(f'expected cameras by name, as in {{"left": ozx.Camera(...)}}; got {cameras!r}')
     plans = [plan_frames(completed(camera, given), name, *how[1:]) for name, camera in cameras.items()]
-    hierarchy = series_of([plan.image for plan in plans])
-    return dict(zip(hierarchy.images, plans, strict=True)), hierarchy
+    hierarchy = series_of([image for image, _ in plans])
+    return {path: order for path, (_, order) in zip(hierarchy.images, plans, strict=True)}, hierarchy
 
 
 def _checked_memory(memory: int | None, frame: int) -> int:

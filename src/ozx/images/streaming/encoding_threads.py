@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -28,7 +28,6 @@ from ozx.images.streaming.frames import FrameRing
 from ozx.images.streaming.open_chunks import OpenChunks
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.store.live.index import IndexWriter
 from ozx.threads import processors
 
 # The queue of received frames; work on later frames can pause until all earlier frames are encoded.
@@ -128,35 +127,6 @@ class FrameQueue:
         return are_taken and not any(turn < first for turn in self._running)
 
 
-class LiveView:
-    """Writer of the index that readers of a growing file use: each image ends before its first incomplete frame.
-
-    When the length of an image has doubled, the index lists all documents of this image again, because its contrast
-    may have changed.
-    """
-
-    def __init__(self, index: IndexWriter, images: Iterable[StreamedImage]) -> None:
-        self._index = index
-        self._shown = {image.path: 0 for image in images}
-        self._described = dict(self._shown)
-        self._lock = threading.Lock()
-
-    def follow(self, image: StreamedImage) -> None:
-        """Write the complete length of an image into the index if it has grown."""
-        if image.complete_length <= self._shown[image.path]:
-            return
-        with self._lock:
-            length = image.complete_length
-            if length <= self._shown[image.path]:
-                return
-            if length >= 2 * self._described[image.path]:
-                self._described[image.path] = length
-                self._index.show(image.draft(length))
-            else:
-                self._index.resize(image.shapes(length))
-            self._shown[image.path] = length
-
-
 class EncodingThreads:
     """Threads that encode frames and write completed chunks and shards, and one thread that syncs the file to disk."""
 
@@ -175,9 +145,10 @@ class EncodingThreads:
         self._flushes: SimpleQueue[SimpleQueue[int | Exception] | None] = SimpleQueue()
         self._is_stopped = self._takes_no_more = False
         self._drafted = {image.path: 0 for image in images}
-        self._live = LiveView(file.index, images)
+        # The length of each image in the index for readers, and when the index last listed all documents.
+        self._shown, self._described = dict(self._drafted), dict(self._drafted)
         self._error: BaseException | None = None
-        self._lock, self._drafting, self._flushing = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock, self._drafting, self._showing, self._flushing = (threading.Lock() for _ in range(4))
         self.encoded = self.durable = 0
         self._process = os.getpid()
         # Daemons: a program that never closes its stream can end; `_end_all` waits for what they do by then.
@@ -371,7 +342,7 @@ class EncodingThreads:
         with self._lock:
             self.encoded += 1
         self._draft(image)
-        self._live.follow(image)
+        self._show(image)
 
     def _flush(self) -> int:
         try:
@@ -424,6 +395,26 @@ class EncodingThreads:
                 self._begin()
                 self._file.update(image.path, image.draft(length))
                 self._drafted[image.path] = length
+
+    def _show(self, image: StreamedImage) -> None:
+        """Write the complete length of an image into the index that readers of a growing file use, if it has grown.
+
+        The image then ends before its first incomplete frame. When its length has doubled, the index lists all its
+        documents again, because its contrast may have changed.
+        """
+        path = image.path
+        if image.complete_length <= self._shown[path]:
+            return
+        with self._showing:
+            length = image.complete_length
+            if length <= self._shown[path]:
+                return
+            if length >= 2 * self._described[path]:
+                self._described[path] = length
+                self._file.index.show(image.draft(length))
+            else:
+                self._file.index.resize(image.shapes(length))
+            self._shown[path] = length
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.streaming.frames import FrameOrder
 from ozx.images.writing.array_image import (
     ChannelLike,
     PixelSizes,
@@ -76,33 +76,13 @@ _former_names = public_call(scale="pixel_size", channels="channel_names")
 Camera.__init__ = _former_names(Camera.__init__)  # type: ignore[method-assign]
 
 
-@dataclass(frozen=True, slots=True)
-class FramePlan:
-    """Plan of an image that is made of frames."""
+def plan_frames(
+    camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None
+) -> tuple[NewImage, FrameOrder]:
+    """Return the plan of an image for the frames of a camera, and their order.
 
-    image: NewImage  # the image; a usual length stands for an unknown length
-    axes: tuple[str, ...]  # the names of its axes in the order of acquisition
-    lengths: tuple[int | None, ...]  # their lengths; the first may be None if it is unknown
-
-    @property
-    def growing(self) -> int | None:
-        """The index of the image's growing axis, the slowest axis of the frames; None for a single frame."""
-        return [axis.name for axis in self.image.axes].index(self.axes[0]) if len(self.axes) > 2 else None
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether the number of frames is unknown."""
-        return None in self.lengths
-
-    @property
-    def frame_bytes(self) -> int:
-        """The size of a frame in bytes."""
-        source = self.image.sources[0]
-        return math.prod(source.shape[-2:]) * source.dtype.itemsize
-
-
-def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None) -> FramePlan:
-    """Return the plan of an image for the frames of a camera."""
+    A usual length stands for an unknown length of the image.
+    """
     axes, shape = camera.axes, camera.shape
     axes = None if axes is None else short_names(axes)
     if axes is None or shape is None or camera.dtype is None:
@@ -120,7 +100,7 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
         pyramid=_pyramid(method, downsample, str(axes[0]) if None in lengths else None),
         channels=given_channels(camera.channel_names, described, axes),
     )
-    return FramePlan(image, tuple(axes), lengths)
+    return image, FrameOrder(axes[:-2], lengths[:-2])
 
 
 def completed(camera: Camera, other: Camera) -> Camera:
@@ -249,16 +229,25 @@ def blank_array(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
 class StreamDocuments:
     """The ``zarr.json`` of all groups and arrays, for any length of each image along its growing axis."""
 
-    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: Mapping[str, int | None]) -> None:
-        self._growing = dict(growing)
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, orders: Mapping[str, FrameOrder]) -> None:
         self._planned = HierarchyDocuments(hierarchy, layout)
+        self.orders = orders
+        #: The index of each image's growing axis, the slowest axis of the frames; None for a single frame.
+        self.growing = {
+            path: [axis.name for axis in image.axes].index(orders[path].axes[0]) if orders[path].axes else None
+            for path, image in hierarchy.images.items()
+        }
         if layout.shards.kind in ("auto", "keep"):
             for path in self._planned.images:
                 self._align_shards(path)
 
+    def longest(self, path: str) -> int | None:
+        """Return `ENDLESS` for an image whose number of frames is unknown; else None, which is its own length."""
+        return ENDLESS if None in self.orders[path].lengths else None
+
     def image(self, path: str, length: int | None = None) -> NewImage:
         """Return an image with its levels; `length` is the length along the growing axis."""
-        planned, growing = self._planned.images[path], self._growing[path]
+        planned, growing = self._planned.images[path], self.growing[path]
         if length is None or growing is None:
             return planned
         levels = []
@@ -272,21 +261,17 @@ class StreamDocuments:
     def described(
         self,
         path: str,
-        order: Sequence[str],
         *,
         channel_names: Sequence[ChannelLike] | None,
         pixel_size: PixelSizes | None,
         unit: str | Mapping[str, str] | None,
         name: str | None,
     ) -> NewImage:
-        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
-
-        `order`: the names of the axes in the order of acquisition, which is that of `pixel_size`.
-        """
+        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values."""
         image = self._planned.images[path]
         full, source = image.levels[0], image.sources[0]
         names = [str(axis.name) for axis in image.axes]
-        given, own = sizes_by_axis(pixel_size, tuple(order))
+        given, own = sizes_by_axis(pixel_size, (*self.orders[path].axes, "y", "x"))  # in the order of acquisition
         sizes = dict(zip(names, full.scale, strict=True)) | given
         units = {axis: one.unit for axis, one in zip(names, image.axes, strict=True) if one.unit is not None}
         units |= own | units_by_axis(unit, tuple(names))

@@ -17,9 +17,8 @@ from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.render import percentile_window
 from ozx.images.streaming.frame_records import FrameRecords, Record
-from ozx.images.streaming.frames import FrameOrder
 from ozx.images.streaming.open_chunks import KeptChunk, OpenChunks
-from ozx.images.streaming.stream_images import ENDLESS, StreamDocuments
+from ozx.images.streaming.stream_images import StreamDocuments
 from ozx.images.writing.new_image import NewImage
 from ozx.images.writing.pyramid import (
     EncodedChunk,
@@ -128,20 +127,12 @@ class Samples:
 class StreamedImage:
     """The levels of one image, computed from frames in any order; thread-safe."""
 
-    def __init__(
-        self,
-        documents: StreamDocuments,
-        path: str,
-        order: FrameOrder,
-        store: OpenChunks,
-        growing: int | None,
-        *,
-        is_endless: bool,
-    ) -> None:
+    def __init__(self, documents: StreamDocuments, path: str, store: OpenChunks) -> None:
+        order, growing, longest = documents.orders[path], documents.growing[path], documents.longest(path)
         self.path, self.order = path, order
         self._documents, self._store, self._growing = documents, store, growing
-        self._image = image = documents.image(path, ENDLESS if is_endless else None)
-        arrays = documents.arrays(path, ENDLESS if is_endless else None)
+        self._image = image = documents.image(path, longest)
+        arrays = documents.arrays(path, longest)
         layouts = [parse_layout(document, array) for array, document in arrays]
         works = [
             new_level(level, layout, document, BUFFERS.take)
@@ -153,9 +144,8 @@ class StreamedImage:
         self._arrays = [array for array, _ in arrays]
         self._is_sampled = image.lacks_windows
         self.frame_shape, self.dtype = source.shape[-2:], source.dtype
-        self._samples = Samples(
-            image.levels[0].shape, source.dtype, image.channel_axis, growing if is_endless else None
-        )
+        sampled = None if longest is None else growing
+        self._samples = Samples(image.levels[0].shape, source.dtype, image.channel_axis, sampled)
         self._windows: dict[int, Window] = {}
         self._described = 0
         self._describing, self._counting = threading.Lock(), threading.Lock()
@@ -221,7 +211,7 @@ class StreamedImage:
 
     def described(self, **given: Any) -> NewImage:
         """Return the plan of the image with new metadata, for `redescribe`; see `StreamDocuments.described`."""
-        return self._documents.described(self.path, (*self.order.axes, "y", "x"), **given)
+        return self._documents.described(self.path, **given)
 
     def redescribe(self, image: NewImage) -> None:
         """Replace the metadata of the image."""
