@@ -20,8 +20,8 @@ def _leave_no_writer(monkeypatch):
     sessions = []
     made = WriteSession.__init__
 
-    def make(session, *arguments):
-        made(session, *arguments)
+    def make(session, *arguments, **options):
+        made(session, *arguments, **options)
         sessions.append(session)
 
     monkeypatch.setattr(WriteSession, "__init__", make)
