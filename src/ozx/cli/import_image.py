@@ -119,14 +119,10 @@ def command(*, arguments: tuple[str, ...], separate: bool, **options: Any) -> in
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
     if separate:
-        _check_joins_nothing(options["pattern"])
+        if options["pattern"] is not None:
+            raise UsageError("--separate and --pattern exclude each other", hint="Give only one of them.")
         arguments = tuple(file for argument in arguments for file in _files_of(argument))
     return run_resumable(_VERB, _import_many, arguments, _split_arguments, **parse_metadata(join_parts(options)))
-
-
-def _check_joins_nothing(pattern: str | None) -> None:
-    if pattern is not None:
-        raise UsageError("--separate and --pattern exclude each other", hint="Give only one of them.")
 
 
 def _files_of(argument: str) -> list[str]:

@@ -53,24 +53,12 @@ class RunOptions:
 # Options for opening URLs: credentials and endpoints.
 
 
-def _set_anonymous(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
-    if value:
-        ctx.with_resource(storage_options(anonymous=True))
-
-
-def _set_no_cache(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
-    if value:
-        ctx.with_resource(storage_options(cache=False))
-
-
-def _set_timeout(ctx: click.Context, _: click.Parameter, value: float | None) -> None:
-    if value is not None:
-        ctx.with_resource(storage_options(timeout=value))
-
-
-def _set_options(ctx: click.Context, _: click.Parameter, value: tuple[str, ...]) -> None:
-    if value:
-        ctx.with_resource(storage_options(**parse_storage_options(value)))
+def _apply(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Apply an option for opening URLs, if it is given, until the command ends."""
+    if value is None or value is False or value == ():
+        return
+    known = {"anonymous": {"anonymous": True}, "no_cache": {"cache": False}, "timeout": {"timeout": value}}
+    ctx.with_resource(storage_options(**(known.get(option.name or "") or parse_storage_options(value))))
 
 
 #: Options for opening URLs, of commands that run until they are stopped.
@@ -79,7 +67,7 @@ store_options = together(
         "--anonymous",
         is_flag=True,
         expose_value=False,
-        callback=_set_anonymous,
+        callback=_apply,
         help="Open URLs without credentials, as public buckets allow.",
     ),
     click.option(
@@ -87,14 +75,14 @@ store_options = together(
         metavar="KEY=VALUE",
         multiple=True,
         expose_value=False,
-        callback=_set_options,
+        callback=_apply,
         help="An option for opening URLs, such as endpoint=https://s3.example.org; can be repeated.",
     ),
     click.option(
         "--no-cache",
         is_flag=True,
         expose_value=False,
-        callback=_set_no_cache,
+        callback=_apply,
         help="Do not use cached central directories of remote archives.",
     ),
 )
@@ -105,7 +93,7 @@ access_options = together(
         metavar="SECONDS",
         type=float,
         expose_value=False,
-        callback=_set_timeout,
+        callback=_apply,
         help="End the command if its requests take longer than this.",
     ),
     store_options,

@@ -64,7 +64,8 @@ def open_microscope_file(path: str, options: ReadingOptions) -> Images:
         file = _opened(path)
         damage = _check(file, options)
         if not file.images:
-            raise _not_images(path, file.info["format"]["name"])
+            hint = _conversion_of(path).replace("Or convert", "Convert", 1)
+            raise FormatError(f"there is no image in this file ({file.info['format']['name']})", path=path, hint=hint)
         return _read_images(path, file, options, damage)
 
 
@@ -76,11 +77,6 @@ def _opened(path: str) -> File:
         error.hint = f"{install_hint('formats')}. {_conversion_of(path)}"
         raise
     return openreadout.File(path)
-
-
-def _not_images(path: str, name: str) -> FormatError:
-    hint = _conversion_of(path).replace("Or convert", "Convert", 1)
-    return FormatError(f"there is no image in this file ({name})", path=path, hint=hint)
 
 
 def _format_of(path: str) -> str:
