@@ -183,6 +183,14 @@ def join_parts(options: dict[str, Any]) -> dict[str, Any]:
 
 # Options of ``edit`` and ``import`` that replace the metadata of an image.
 
+metadata_options = together(
+    click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s."),
+    click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name."),
+    click.option(
+        "--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour."
+    ),
+)
+
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
     """Return a command's options with the lists of channel names and colours split."""
