@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class _LevelArray(BackendArray):
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> NDArray[Any]:
         array, support = self._level.array, indexing.IndexingSupport
+        read: Callable[[Any], Any]
         if self.shape != array.shape:  # a plate
             kind, read = support.BASIC, self._level.__getitem__
         elif isinstance(key, indexing.VectorizedIndexer):

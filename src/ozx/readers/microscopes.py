@@ -26,8 +26,7 @@ from ozx.images.ome_xml.parsing import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.marks import mark_of
 from ozx.quoting import quote
-from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.images import FileSet, Images, ReadingOptions
 
 if TYPE_CHECKING:
     from openreadout import File
