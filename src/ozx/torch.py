@@ -17,7 +17,7 @@ from ozx.calls import public_call
 from ozx.errors import UsageError
 from ozx.flow.sources.location import StrPath
 from ozx.hierarchy.subset.region import ChannelsLike
-from ozx.images.crops import Crop, CropOptions, CropSource, Spot, shuffled
+from ozx.images.crops import Crop, CropSource, Spot, shuffled
 
 try:
     import torch
@@ -107,7 +107,7 @@ class CropDataset:
             raise UsageError(f"expected names of label images; got {labels!r:.100}")
         wanted = tuple(_whole("a length of crops", length, 1) for length in lengths)
         self.seed, self.count = _whole("seed", seed, 0, 1 << 64), _whole("a number of crops", crops, 1)
-        self.source = CropSource(sources, CropOptions(wanted, channels, level, pixel_size, names, where), options)
+        self.source = CropSource(sources, wanted, channels, level, pixel_size, names, where, options)
         # In shared memory, because workers that persist keep the dataset as it was at their start.
         self._epoch = RawValue("q", 0)
         self._skipped = 0  # crops of the epoch that were used before

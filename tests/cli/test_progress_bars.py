@@ -1,7 +1,7 @@
 """Bars of bytes and of files: their totals."""
 
 from ozx.archive.remote.deadline import count_traffic
-from ozx.cli.progress_bars import RichBatchProgress, RichProgress
+from ozx.cli.progress_bars import RichProgress
 
 
 def tasks(bars):
@@ -9,7 +9,7 @@ def tasks(bars):
 
 
 def test_a_phase_has_its_own_total_or_none_at_all():
-    bars = RichProgress()
+    bars = RichProgress(1)
     bars.advance(5)  # before a phase: nothing to count
     assert tasks(bars) == []
     bars.start("3 hierarchies", None)
@@ -23,7 +23,7 @@ def test_a_phase_has_its_own_total_or_none_at_all():
 
 
 def test_a_batch_counts_files_and_shows_bytes():
-    bars = RichBatchProgress(3)
+    bars = RichProgress(3)
     bars.start("3 hierarchies", None)
     bars.advance(5 << 20)
     bars.finish_file()
@@ -35,7 +35,7 @@ def test_a_batch_counts_files_and_shows_bytes():
 
 
 def test_requests_and_received_bytes_are_shown():
-    bars = RichProgress()
+    bars = RichProgress(1)
     bars.start("cells.ozx", 10)
     requests = bars._bars.columns[-1]
     assert str(requests.render(bars._bars.tasks[0])) == ""

@@ -21,8 +21,7 @@ import ozx
 from ozx.images.description import ImageDescription
 from ozx.images.pixel_source import ArraySource
 from ozx.readers import registry
-from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.images import FileSet, Images, ReadingOptions
 from ozx.readers.registry import open_images
 
 FORMATS = Path(__file__).parents[2] / "fixtures" / "formats"

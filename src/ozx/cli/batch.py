@@ -28,7 +28,7 @@ from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
 
 if TYPE_CHECKING:
-    from ozx.cli.progress_bars import RichBatchProgress, RichProgress
+    from ozx.cli.progress_bars import RichProgress
     from ozx.operations.import_image import ImportResult
     from ozx.operations.pack_one import PackResult
 
@@ -41,16 +41,16 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress]:
 
 
 @contextmanager
-def _batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchProgress | None]:
+def _batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | None]:
     """Yield a progress bar for this number of files if stderr is a terminal; else None."""
     # A terminal that is called dumb cannot delete a line.
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     # rich is heavy, and most runs have no terminal.
-    from ozx.cli.progress_bars import RichBatchProgress, RichProgress  # noqa: PLC0415
+    from ozx.cli.progress_bars import RichProgress  # noqa: PLC0415
 
-    with RichProgress() if files == 1 else RichBatchProgress(files) as bar:
+    with RichProgress(files) as bar:
         yield bar
 
 
@@ -64,7 +64,7 @@ class Batch:
     def __init__(
         self,
         files: int,
-        bar: RichProgress | RichBatchProgress | None,
+        bar: RichProgress | None,
         log: Callable[[Any, int], None] | None,
         run: RunOptions,
     ) -> None:

@@ -12,7 +12,7 @@ import click
 
 from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import Verb, many_options, run_verb
-from ozx.cli.options import node_option, parse_metadata, result_options
+from ozx.cli.options import metadata_options, node_option, parse_metadata, result_options
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.image import Difference
@@ -33,9 +33,7 @@ _MOST_NODES = 3
 )
 @click.option("--time-interval", metavar="N[U]", help="Time between time points, as in 20s.")
 @click.option("--translation", metavar="A=N[U],...", help="Position of the first pixel by axis, as in y=20um,x=10um.")
-@click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
-@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
-@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
+@metadata_options
 @click.option("--contrast", metavar="C=MIN:MAX,...", help="Values shown as black and in full colour, by channel.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
 @click.option("--forget-recovered", is_flag=True, help="Remove the remark of ozx recover on missing pixels.")

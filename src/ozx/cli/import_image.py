@@ -17,6 +17,7 @@ from ozx.cli.options import (
     dask_option,
     jobs_option,
     join_parts,
+    metadata_options,
     new_layout_options,
     parse_metadata,
     part_options,
@@ -60,9 +61,7 @@ _MIXED = 3
     metavar="N[U]|A=N,...",
     help="Pixel size of z, y and x, as in 0.65um; or by axis, as in z=2um,y=0.65um,x=0.65um.",
 )
-@click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
-@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
-@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
+@metadata_options
 @click.option("--name", metavar="N", help="Name of the image or of the plate.")
 @click.option(
     "--ome-xml",
@@ -119,14 +118,10 @@ def command(*, arguments: tuple[str, ...], separate: bool, **options: Any) -> in
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
     if separate:
-        _check_joins_nothing(options["pattern"])
+        if options["pattern"] is not None:
+            raise UsageError("--separate and --pattern exclude each other", hint="Give only one of them.")
         arguments = tuple(file for argument in arguments for file in _files_of(argument))
     return run_resumable(_VERB, _import_many, arguments, _split_arguments, **parse_metadata(join_parts(options)))
-
-
-def _check_joins_nothing(pattern: str | None) -> None:
-    if pattern is not None:
-        raise UsageError("--separate and --pattern exclude each other", hint="Give only one of them.")
 
 
 def _files_of(argument: str) -> list[str]:

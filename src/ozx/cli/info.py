@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 
 import click
 
@@ -15,7 +14,7 @@ from ozx.cli.output import format_bytes, one_line, print_json, say_error
 from ozx.errors import OzxError
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.images import ImageSummary, LevelSummary
-from ozx.hierarchy.keys import component_order
+from ozx.hierarchy.keys import component_order, missing_groups
 from ozx.hierarchy.ome.model import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, NodeSummary, PlateSummary, inspect
 
@@ -26,36 +25,32 @@ _DEEPEST = 10
 _MORE = "…"
 
 
-@dataclass(slots=True)
-class _Branch:
-    node_type: str | None = "missing"
-    children: dict[str, _Branch] = field(default_factory=dict)
-
-
 def draw_tree(nodes: Sequence[NodeSummary], width: int) -> list[str]:
     """Return the nodes below the root as indented lines of at most `width` characters.
 
     Groups end in a slash; the arrays of a group share a line. A long tree is abbreviated: the first sub-group of each
     group is drawn, the others are counted.
     """
-    root = _Branch()
-    for node in nodes:
-        branch = root
-        for name in node.path.split("/") if node.path else ():
-            branch = branch.children.setdefault(name, _Branch())
-        branch.node_type = node.node_type
+    types = {node.path: node.node_type for node in nodes}
+    children: dict[str, list[str]] = {}
+    for path in (*types, *missing_groups(types)):
+        if path:
+            children.setdefault(path.rpartition("/")[0], []).append(path)
     most = len(nodes) if len(nodes) <= _MOST_LINES * 4 else 1
-    lines = _draw(root, 0, most)
+    lines = _draw("", types, children, 0, most)
     if len(lines) > _MOST_LINES:
-        lines = _draw(root, 0, 1)
+        lines = _draw("", types, children, 0, 1)
     return [line if len(line) <= width else line[: width - 1] + _MORE for line in lines]
 
 
-def _draw(branch: _Branch, depth: int, most: int) -> list[str]:
+def _draw(
+    parent: str, types: Mapping[str, str | None], children: Mapping[str, Collection[str]], depth: int, most: int
+) -> list[str]:
     indent, lines = "  " * depth, []
-    names = sorted(branch.children, key=component_order)
-    arrays = [name for name in names if branch.children[name].node_type == "array"]
-    groups = [name for name in names if branch.children[name].node_type != "array"]
+    paths = {path.rpartition("/")[2]: path for path in children.get(parent, ())}
+    names = sorted(paths, key=component_order)
+    arrays = [name for name in names if types.get(paths[name]) == "array"]
+    groups = [name for name in names if types.get(paths[name]) != "array"]
     if len(arrays) > _MOST_LINES:
         shown = f"{one_line(arrays[0])}  {one_line(arrays[1])}  {_MORE}  {one_line(arrays[-1])}"
         lines.append(f"{indent}{shown}  ({len(arrays):,} arrays)")
@@ -64,10 +59,10 @@ def _draw(branch: _Branch, depth: int, most: int) -> list[str]:
     if groups and depth >= _DEEPEST:
         return [*lines, indent + _MORE]
     for name in groups[:most]:
-        child = branch.children[name]
-        remark = {"missing": "  (no metadata)", None: "  (unreadable metadata)"}.get(child.node_type, "")
+        kind = types.get(paths[name], "missing")
+        remark = {"missing": "  (no metadata)", None: "  (unreadable metadata)"}.get(kind, "")
         lines.append(f"{indent}{one_line(name)}/{remark}")
-        lines += _draw(child, depth + 1, most)
+        lines += _draw(paths[name], types, children, depth + 1, most)
     if len(groups) > most:
         rest = len(groups) - most
         lines.append(f"{indent}{_MORE} {rest:,} more group{'s' if rest != 1 else ''}")

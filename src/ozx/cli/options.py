@@ -80,24 +80,12 @@ def options_of_group(command: click.Command, group: str) -> list[SharedOption]:
 # Options for opening URLs: credentials and endpoints.
 
 
-def _set_anonymous(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
-    if value:
-        ctx.with_resource(storage_options(anonymous=True))
-
-
-def _set_no_cache(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
-    if value:
-        ctx.with_resource(storage_options(cache=False))
-
-
-def _set_timeout(ctx: click.Context, _: click.Parameter, value: float | None) -> None:
-    if value is not None:
-        ctx.with_resource(storage_options(timeout=value))
-
-
-def _set_options(ctx: click.Context, _: click.Parameter, value: tuple[str, ...]) -> None:
-    if value:
-        ctx.with_resource(storage_options(**parse_storage_options(value)))
+def _apply(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Apply an option for opening URLs, if it is given, until the command ends."""
+    if value is None or value is False or value == ():
+        return
+    known = {"anonymous": {"anonymous": True}, "no_cache": {"cache": False}, "timeout": {"timeout": value}}
+    ctx.with_resource(storage_options(**(known.get(option.name or "") or parse_storage_options(value))))
 
 
 #: Options for opening URLs, of commands that run until they are stopped.
@@ -108,7 +96,7 @@ store_options = together(
         group="network",
         is_flag=True,
         expose_value=False,
-        callback=_set_anonymous,
+        callback=_apply,
         help="Open URLs without credentials, as public buckets allow.",
     ),
     click.option(
@@ -118,7 +106,7 @@ store_options = together(
         metavar="KEY=VALUE",
         multiple=True,
         expose_value=False,
-        callback=_set_options,
+        callback=_apply,
         help="An option for opening URLs, such as endpoint=https://s3.example.org; can be repeated.",
     ),
     click.option(
@@ -127,7 +115,7 @@ store_options = together(
         group="network",
         is_flag=True,
         expose_value=False,
-        callback=_set_no_cache,
+        callback=_apply,
         help="Do not use cached central directories of remote archives.",
     ),
 )
@@ -140,7 +128,7 @@ access_options = together(
         metavar="SECONDS",
         type=float,
         expose_value=False,
-        callback=_set_timeout,
+        callback=_apply,
         help="End the command if its requests take longer than this.",
     ),
     store_options,
@@ -229,6 +217,14 @@ def join_parts(options: dict[str, Any]) -> dict[str, Any]:
 
 
 # Options of ``edit`` and ``import`` that replace the metadata of an image.
+
+metadata_options = together(
+    click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s."),
+    click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name."),
+    click.option(
+        "--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour."
+    ),
+)
 
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:

@@ -51,14 +51,19 @@ def _requests_since(before: Traffic, _: Task) -> str:
     return f"{requests:,} requests, {format_bytes(size)} received" if requests else ""
 
 
-class _Bars:
-    """Progress bars on stderr, removed at the end; other output does not go through rich."""
+class RichProgress:
+    """Progress bars on stderr, removed at the end; other output does not go through rich.
 
-    def __init__(self, *columns: ProgressColumn) -> None:
+    For one file, a bar of bytes for each phase; for many, one bar with the number of completed files, and their bytes.
+    """
+
+    def __init__(self, files: int) -> None:
+        amount = (DownloadColumn(binary_units=True), TransferSpeedColumn())
+        counts = (MofNCompleteColumn(), TextColumn("files"), _Column(_volume))
         self._bars = RichBars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
-            *columns,
+            *(amount if files == 1 else counts),
             TimeRemainingColumn(),
             _Column(partial(_requests_since, traffic())),
             console=Console(stderr=True),
@@ -66,6 +71,10 @@ class _Bars:
             redirect_stdout=False,
             redirect_stderr=False,
         )
+        self._phase: TaskID | None = None
+        self._batch = None if files == 1 else self._bars.add_task("", total=files, bytes=0)
+        self._lock = threading.Lock()
+        self._bytes = 0
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -85,56 +94,29 @@ class _Bars:
         finally:
             self._bars.start()
 
-
-class RichProgress(_Bars):
-    """A progress bar of bytes, one bar per phase."""
-
-    def __init__(self) -> None:
-        super().__init__(DownloadColumn(binary_units=True), TransferSpeedColumn())
-        self._task: TaskID | None = None
-
-    def finish_file(self) -> None:
-        """Do nothing, because there is only one file."""
-
     def start(self, description: str, total: int | None) -> None:
-        """Begin a phase of `total` bytes."""
-        self.stop()
-        # A new task: a reset one would keep its total if the new total is None.
-        self._task = self._bars.add_task(description, total=total)
-
-    def advance(self, amount: int) -> None:
-        """Add `amount` to the bytes of this phase."""
-        if self._task is not None:
-            self._bars.advance(self._task, amount)
-
-    def stop(self) -> None:
-        """End the current phase."""
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-            self._task = None
-
-
-class RichBatchProgress(_Bars):
-    """A progress bar for many files: number of completed files, bytes, rate, remaining time."""
-
-    def __init__(self, files: int) -> None:
-        super().__init__(MofNCompleteColumn(), TextColumn("files"), _Column(_volume))
-        self._task = self._bars.add_task("", total=files, bytes=0)
-        self._lock = threading.Lock()
-        self._bytes = 0
-
-    def start(self, description: str, total: int | None) -> None:
-        """Ignore the total of one file; the bar counts files, whose number is already set."""
+        """Begin a phase of `total` bytes; of many files, the bar has the number already."""
+        if self._batch is None:
+            self.stop()
+            # A new task: a reset one would keep its total if the new total is None.
+            self._phase = self._bars.add_task(description, total=total)
 
     def advance(self, amount: int) -> None:
         """Add `amount` to the bytes."""
-        with self._lock:
-            self._bytes += amount
-            self._bars.update(self._task, bytes=self._bytes)
+        if self._phase is not None:
+            self._bars.advance(self._phase, amount)
+        elif self._batch is not None:
+            with self._lock:
+                self._bytes += amount
+                self._bars.update(self._batch, bytes=self._bytes)
 
     def stop(self) -> None:
-        """Do nothing, because the bar ends with the last file."""
+        """End the current phase."""
+        if self._phase is not None:
+            self._bars.remove_task(self._phase)
+            self._phase = None
 
     def finish_file(self) -> None:
-        """Count one more file as completed."""
-        self._bars.advance(self._task)
+        """Count one more file as completed, if there are many."""
+        if self._batch is not None:
+            self._bars.advance(self._batch)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import glob
@@ -42,6 +42,8 @@ _COARSE = 4
 Range = tuple[int, int]
 #: The number of an image, and the first pixel of a crop along each axis.
 Spot = tuple[int, list[int]]
+#: Returns the pixels at places: a range for each axis of the image.
+PixelReader = Callable[[Sequence[Sequence[Range]]], list[NDArray[Any]]]
 
 
 class Crop(NamedTuple):
@@ -63,24 +65,25 @@ class Crop(NamedTuple):
     region: dict[str, Range]
 
 
-class CropOptions(NamedTuple):
-    """What all crops are like; `where` is the name of a label image, or a mean intensity."""
-
-    size: tuple[int, ...]
-    channels: ChannelsLike | None
-    level: int | None
-    pixel_size: float | None
-    labels: tuple[str, ...]
-    where: str | float | None
-
-
 class CropSource:
-    """The images in some files, and crops out of them; every process opens the files that it needs."""
+    """The images in some files, and crops out of them; every process opens the files that it needs.
+
+    `where` is the name of a label image, or a mean intensity.
+    """
 
     def __init__(
-        self, sources: StrPath | Sequence[StrPath], options: CropOptions, access: Mapping[str, Any] | None
+        self,
+        sources: StrPath | Sequence[StrPath],
+        size: tuple[int, ...],
+        channels: ChannelsLike | None,
+        level: int | None,
+        pixel_size: float | None,
+        labels: tuple[str, ...],
+        where: str | float | None,
+        access: Mapping[str, Any] | None,
     ) -> None:
-        self.options, self._access = options, access
+        self.size, self.channels, self.level, self.pixel_size = size, channels, level, pixel_size
+        self.labels, self.where, self._access = labels, where, access
         self.paths = list(_expanded(sources, access))
         self._is_far = any(Place.parse(path).is_remote for path in self.paths)
         self._threads = _REMOTE_THREADS if self._is_far else default_jobs()
@@ -107,8 +110,8 @@ class CropSource:
             start = self.view(image).accepted([_pick(next(random), each) for each in starts], starts, next(random))
             if start is not None:
                 return image, start
-        where = self.options.where
-        what = f"whose centre lies in {where!r}" if isinstance(where, str) else f"with a mean of at least {where}"
+        is_mask = isinstance(self.where, str)
+        what = f"whose centre lies in {self.where!r}" if is_mask else f"with a mean of at least {self.where}"
         raise UsageError(
             f"no crop {what} was found in {_MOST_TRIALS:,} trials", hint="Leave out such images or where=."
         )
@@ -147,7 +150,7 @@ class CropSource:
         if node not in views:
             name = Place.parse(self.paths[number]).name
             try:
-                views[node] = _View(nodes.image(node), self.options)
+                views[node] = _View(nodes.image(node), self)
             except OzxError as error:
                 raise error.at(f"{name}/{node}" if node else name) from None
         return views[node]
@@ -166,67 +169,64 @@ class CropSource:
         return paths
 
 
-class _Pixels:
-    """An array of which crops are read: a level of an image or of one of its label images."""
+def _pixel_reader(array: Any, axes: Sequence[int | None], wanted: Sequence[int]) -> PixelReader:
+    """Return what reads crops of an array: a level of an image or of one of its label images.
 
-    def __init__(self, array: Any, axes: Sequence[int | None], wanted: Sequence[int]) -> None:
-        """`axes`: the image's axis for each of the array; `wanted`: the image's axes that a crop keeps, in order."""
-        self.array, self._axes = array, axes
-        kept = [axes.index(axis) for axis in wanted]
-        self._order = [*kept, *(at for at in range(len(axes)) if at not in kept)]
-        self._kept = len(kept)
+    `axes`: the image's axis for each of the array; `wanted`: the image's axes that a crop keeps, in order. A place is a
+    range for each axis of the image, of one pixel for those that are left out.
+    """
+    kept = [axes.index(axis) for axis in wanted]
+    order = [*kept, *(at for at in range(len(axes)) if at not in kept)]
 
-    def read(self, places: Sequence[Sequence[Range]]) -> list[NDArray[Any]]:
-        """Return the pixels at places: a range for each axis of the image, of one pixel for those that are left out."""
+    def ordered(pixels: NDArray[Any]) -> NDArray[Any]:
+        turned = pixels.transpose(order)
+        return np.ascontiguousarray(turned.reshape(turned.shape[: len(kept)]), turned.dtype.newbyteorder("="))
+
+    def read(places: Sequence[Sequence[Range]]) -> list[NDArray[Any]]:
         # A label image may lack an axis, or have one plane for all times.
+        lengths = list(zip(axes, array.shape, strict=True))
         windows = [
-            [(0, 1) if axis is None or length == 1 else place[axis] for axis, length in self._lengths]
-            for place in places
+            [(0, 1) if axis is None or length == 1 else place[axis] for axis, length in lengths] for place in places
         ]
         corners = np.array(windows)
         low, high = corners[..., 0].min(axis=0), corners[..., 1].max(axis=0)
         if len(windows) > 1 and (high - low).prod() <= (corners[..., 1] - corners[..., 0]).prod(axis=1).sum():
             # Crops lie so densely that the pixels around all of them are fewer: decode each once.
-            (box,) = self.array.read_many([tuple(map(slice, low.tolist(), high.tolist()))])
+            (box,) = array.read_many([tuple(map(slice, low.tolist(), high.tolist()))])
             found = [box[tuple(slice(*each) for each in window)].copy() for window in (corners - low[:, None]).tolist()]
         else:
-            found = self.array.read_many([tuple(slice(*each) for each in window) for window in windows])
-        return [self._ordered(pixels) for pixels in found]
+            found = array.read_many([tuple(slice(*each) for each in window) for window in windows])
+        return list(map(ordered, found))
 
-    @property
-    def _lengths(self) -> Iterator[tuple[int | None, int]]:
-        return zip(self._axes, self.array.shape, strict=True)
-
-    def _ordered(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        turned = pixels.transpose(self._order)
-        return np.ascontiguousarray(turned.reshape(turned.shape[: self._kept]), turned.dtype.newbyteorder("="))
+    return read
 
 
 class _View:
     """An image, opened: its level and its label images, and where crops may begin along each axis."""
 
-    def __init__(self, image: Image, options: CropOptions) -> None:
-        self.level = choose_level(image.levels, image.axes, options.level, options.pixel_size, None)
-        self._levels, self._where, self._channel = image.levels[self.level :], options.where, image.channel_axis
+    def __init__(self, image: Image, crops: CropSource) -> None:
+        self.level = choose_level(image.levels, image.axes, crops.level, crops.pixel_size, None)
+        self._levels, self._where, self._channel = image.levels[self.level :], crops.where, image.channel_axis
         self.names = [None if at == self._channel else axis.name for at, axis in enumerate(image.axes)]
         shape = self._levels[0].shape
-        self._spatial = _spatial(self.names, options.size, shape)
-        self._channels = _channel_ranges(image, options.channels)
-        extents = dict(zip(self._spatial, options.size, strict=True))
+        self._spatial = _spatial(self.names, crops.size, shape)
+        self._channels = _channel_ranges(image, crops.channels)
+        extents = dict(zip(self._spatial, crops.size, strict=True))
         self._extents = [length if at == self._channel else extents.get(at, 1) for at, length in enumerate(shape)]
         self.starts = [(0, length - extent + 1) for length, extent in zip(shape, self._extents, strict=True)]
         kept = [*([] if self._channel is None else [self._channel]), *self._spatial]
-        self._part, self._coarse = (
-            _Pixels(level.array, range(len(shape)), kept) for level in (self._levels[0], self._levels[self._coarsest()])
+        self._array, self._coarse = self._levels[0].array, self._levels[self._coarsest()].array
+        self._read_part, self._read_coarse = (
+            _pixel_reader(array, range(len(shape)), kept) for array in (self._array, self._coarse)
         )
-        self._labels = [_label_pixels(image, self.names, shape, self._spatial, name) for name in options.labels]
-        mask = options.where if isinstance(options.where, str) else None
+        self._labels = [_label_pixels(image, self.names, shape, self._spatial, name) for name in crops.labels]
+        mask = crops.where if isinstance(crops.where, str) else None
         self._mask = None if mask is None else _label_pixels(image, self.names, shape, self._spatial, mask)
 
     @property
     def crop_size(self) -> int:
         """The bytes of a crop with all channels."""
-        return math.prod(self._extents) * int(self._part.array.dtype.itemsize)
+        return math.prod(self._extents) * int(self._array.dtype.itemsize)
 
     @property
     def grid(self) -> list[int]:
@@ -235,7 +235,7 @@ class _View:
 
     @property
     def _cuts(self) -> list[list[Range]]:
-        array = self._part.array
+        array = self._array
         units = array.shards or array.chunks
         return [
             [(0, 1)] if at == self._channel else list(_cut(length, unit, extent))
@@ -257,7 +257,7 @@ class _View:
         # Of the crops that begin in this one, take one whose centre lies in the mask.
         half = [extent // 2 if at in self._spatial else 0 for at, extent in enumerate(self._extents)]
         place = zip(self.place(start), starts, half, strict=True)
-        (mask,) = self._mask.read([[(first + to, min(stop, last) + to) for (first, stop), (_, last), to in place]])
+        (mask,) = self._mask([[(first + to, min(stop, last) + to) for (first, stop), (_, last), to in place]])
         inside = np.flatnonzero(mask)
         if not len(inside):
             return None
@@ -268,25 +268,25 @@ class _View:
     def read(self, starts: Sequence[list[int]]) -> list[tuple[NDArray[Any], ...]]:
         """Return the pixels of crops: of the image with channels as the first axis, and of each label image."""
         places = [self.place(start) for start in starts]
-        columns = [self._read(self._part, places), *(label.read(places) for label in self._labels)]
+        columns = [self._read(self._read_part, places), *(label(places) for label in self._labels)]
         return list(zip(*columns, strict=True))
 
-    def _read(self, part: _Pixels, places: Sequence[list[Range]]) -> list[NDArray[Any]]:
+    def _read(self, read: PixelReader, places: Sequence[list[Range]]) -> list[NDArray[Any]]:
         if self._channel is None:
-            return [pixels[None] for pixels in part.read(places)]
+            return [pixels[None] for pixels in read(places)]
         at, count = self._channel, len(self._channels)
-        found = part.read([[*place[:at], each, *place[at + 1 :]] for place in places for each in self._channels])
+        found = read([[*place[:at], each, *place[at + 1 :]] for place in places for each in self._channels])
         return found if count == 1 else [np.concatenate(found[n : n + count]) for n in range(0, len(found), count)]
 
     def _brightness(self, start: Sequence[int]) -> float:
         """Return the mean of all pixels of the coarse level that cover a part of a crop."""
         place = []
         for axis, (first, stop) in enumerate(self.place(start)):
-            length = self._coarse.array.shape[axis]
+            length = self._coarse.shape[axis]
             factor = self._levels[0].shape[axis] / length
             low = min(int(first / factor), length - 1)
             place.append((low, max(low + 1, min(math.ceil(stop / factor), length) if axis in self._spatial else 0)))
-        return float(self._read(self._coarse, [place])[0].mean())
+        return float(self._read(self._read_coarse, [place])[0].mean())
 
     def _coarsest(self) -> int:
         """Return the coarsest level on which a crop still has some pixels along each axis."""
@@ -348,8 +348,8 @@ def _channel_ranges(image: Image, channels: ChannelsLike | None) -> list[Range]:
 
 def _label_pixels(
     image: Image, names: Sequence[str | None], shape: Sequence[int], spatial: Sequence[int], label: str
-) -> _Pixels:
-    """Return the level of a label image whose pixels are those of the image's level."""
+) -> PixelReader:
+    """Return what reads the level of a label image whose pixels are those of the image's level."""
     if label not in image.labels:
         raise UsageError(f"there is no label image {label!r}; its label images: {', '.join(image.labels) or 'none'}")
     axes = [names.index(axis.name) if axis.name in names else None for axis in image.labels[label].axes]
@@ -357,7 +357,7 @@ def _label_pixels(
         pairs = list(zip(axes, level.shape, strict=True))
         fits = all(length == 1 or (axis is not None and length == shape[axis]) for axis, length in pairs)
         if fits and all((axis, shape[axis]) in pairs for axis in spatial):
-            return _Pixels(level.array, axes, spatial)
+            return _pixel_reader(level.array, axes, spatial)
     raise UsageError(f"the label image {label!r} has no level of {_times([shape[axis] for axis in spatial])} pixels")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,21 +27,15 @@ class _LevelArray(BackendArray):
         self.dtype = level.dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> NDArray[Any]:
-        if self.shape != self._level.array.shape:  # a plate
-            basic = indexing.IndexingSupport.BASIC
-            return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, basic, self._level.__getitem__))
-        if isinstance(key, indexing.VectorizedIndexer):
-            support = indexing.IndexingSupport.VECTORIZED
-            return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_points))
-        # For outer indexing, xarray turns negative steps, which zarr refuses, into positive ones.
-        support = indexing.IndexingSupport.OUTER
-        return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_block))
-
-    def _read_points(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        return np.asarray(self._level.array.vindex[key])
-
-    def _read_block(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        return np.asarray(self._level.array.oindex[key])
+        array, support = self._level.array, indexing.IndexingSupport
+        read: Callable[[Any], Any]
+        if self.shape != array.shape:  # a plate
+            kind, read = support.BASIC, self._level.__getitem__
+        elif isinstance(key, indexing.VectorizedIndexer):
+            kind, read = support.VECTORIZED, array.vindex.__getitem__
+        else:  # for outer indexing, xarray turns negative steps, which zarr refuses, into positive ones
+            kind, read = support.OUTER, array.oindex.__getitem__
+        return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, kind, lambda at: np.asarray(read(at))))
 
 
 def make_data_array(

@@ -273,43 +273,14 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    progress = progress or NO_PROGRESS
-    options = _ImportOptions(
-        axes=axes,
-        keep_singletons=keep_singletons,
-        series=series,
-        pattern=pattern,
-        region=region,
-        channels=channels,
-        times=times,
-        pixel_size=pixel_size,
-        unit=unit,
-        channel_names=channel_names,
-        colors=colors,
-        name=name,
-        ome_xml=ome_xml,
-        labels=labels,
-        reuse_levels=reuse_levels,
-        method=method,
-        downsample=downsample,
-        chunks=chunks,
-        shards=shards,
-        codec=codec,
-        chunk_checksums=chunk_checksums,
-        ome_version=ome_version,
-        on_error=on_error,
-        thumbnail=thumbnail,
-        force=force,
-        resume=resume,
-        sync=sync,
-        executor=executor,
-    )
+    given = locals()
+    options = _ImportOptions(**{field.name: given[field.name] for field in fields(_ImportOptions)})
     target = None if out is None else Place.output(out, remote=True)
     check_name("" if target is None else target.path, "an .ozx file")
     order = _parse(options)
     path = Place.local(source).path
     place = target or Place.output(_default_output(path))
-    return _import_one(path, place, order, progress, Claims())
+    return _import_one(path, place, order, progress or NO_PROGRESS, Claims())
 
 
 @public_call()

@@ -1,8 +1,6 @@
 """Readers of other file formats: each turns a file into images, which `ozx import` writes.
 
-``images``, ``choice``
-    The part of an image that is read: chosen channels and a region.
-``files``
+``images``
     What a reader gives: images with their pixels, levels and metadata, and the files they come from.
 ``registry``
     The reader of a file: one of another package (entry points ``ozx.readers``), that of TIFF, or that of microscopes.
@@ -15,5 +13,6 @@
 ``masks``
     Masks of segmentation programs, as arrays or files, for `ozx labels`.
 ``hierarchy``, ``notes``, ``imported``
-    The hierarchy of the images (one image, a series or a plate); notes about what they lack; images imported before.
+    The hierarchy of the images (one image, a series or a plate), or of a part of each; notes about what they lack;
+    images imported before.
 """

@@ -26,8 +26,7 @@ from ozx.images.ome_xml.parsing import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.marks import mark_of
 from ozx.quoting import quote
-from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.images import FileSet, Images, ReadingOptions
 
 if TYPE_CHECKING:
     from openreadout import File
@@ -64,7 +63,8 @@ def open_microscope_file(path: str, options: ReadingOptions) -> Images:
         file = _opened(path)
         damage = _check(file, options)
         if not file.images:
-            raise _not_images(path, file.info["format"]["name"])
+            hint = _conversion_of(path).replace("Or convert", "Convert", 1)
+            raise FormatError(f"there is no image in this file ({file.info['format']['name']})", path=path, hint=hint)
         return _read_images(path, file, options, damage)
 
 
@@ -76,11 +76,6 @@ def _opened(path: str) -> File:
         error.hint = f"{install_hint('formats')}. {_conversion_of(path)}"
         raise
     return openreadout.File(path)
-
-
-def _not_images(path: str, name: str) -> FormatError:
-    hint = _conversion_of(path).replace("Or convert", "Convert", 1)
-    return FormatError(f"there is no image in this file ({name})", path=path, hint=hint)
 
 
 def _format_of(path: str) -> str:

@@ -270,7 +270,7 @@ def update_ome(
         _update_image(element, pixels, image, (document.images[number], number), dividing, notes)
         set_pixels(pixels, image, first)
     _remove_unused(root, dividing)
-    _update_plate(root, kept, plate, document.plate and document.plate.name)
+    _update_plate(root, kept, plate, None if document.plate is None else document.plate.name)
     # The new file is another file, written by another program.
     root.attrib.pop("UUID", None)
     root.set("Creator", CREATOR)

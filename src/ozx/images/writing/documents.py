@@ -139,7 +139,12 @@ class HierarchyDocuments:
         self._has_thumbnail = has_thumbnail
         self.thumbnail: tuple[int, int] | None = None  # width and height of the picture, once it is drawn
         self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
-        self.images = {path: _plan(image) for path, image in all_images(hierarchy).items()}
+        self.images = {
+            path: replace(
+                image, levels=(*image.levels[:-1], *plan_pyramid(image.levels[-1], image.axes, image.pyramid))
+            )
+            for path, image in all_images(hierarchy).items()
+        }
         #: The computed contrast of channels without a given contrast, by image path and channel number.
         self.windows: dict[str, dict[int, Window]] = {path: {} for path in self.images}
         for path, image in hierarchy.images.items():
@@ -161,10 +166,6 @@ class HierarchyDocuments:
         if "" not in self.images:
             self._groups.setdefault("", None)
 
-    def longest_windows(self, path: str) -> dict[int, Window]:
-        """Return a contrast window with the longest possible text for each channel of an image, by channel number."""
-        return dict.fromkeys(range(self.images[path].channel_count), _DRAFT)
-
     def documents(self, *, are_drafts: bool = False) -> dict[str, Document]:
         """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read.
 
@@ -183,7 +184,8 @@ class HierarchyDocuments:
         """Return the ``zarr.json`` of an image; without `windows`, a draft."""
         # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
         source = "../../" if path.split("/")[-2:-1] == [LABELS] else None
-        ome = describe_image(image, self.longest_windows(path) if windows is None else windows, source)
+        drafts = dict.fromkeys(range(self.images[path].channel_count), _DRAFT)
+        ome = describe_image(image, drafts if windows is None else windows, source)
         return convert_group(group_document(ome), self._version, path).document
 
 
@@ -194,8 +196,3 @@ def all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
         found[path] = image
         found |= {join_path(path, f"labels/{name}"): label for name, label in image.labels.items()}
     return found
-
-
-def _plan(image: NewImage) -> NewImage:
-    """Return an image with all of its levels."""
-    return replace(image, levels=(*image.levels[:-1], *plan_pyramid(image.levels[-1], image.axes, image.pyramid)))

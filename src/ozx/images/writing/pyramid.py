@@ -310,8 +310,8 @@ class Pyramid:
 
     def finish(self) -> None:
         """Set the contrast of the channels from the sampled pixels, and delete the samples."""
-        for number, samples in self._samples.items() if self._windows is not None else ():
-            self._windows[number] = percentile_window(np.concatenate(samples))
+        if self._windows is not None:
+            self._windows |= {n: percentile_window(np.concatenate(found)) for n, found in self._samples.items()}
         self._samples.clear()
 
 

@@ -21,6 +21,7 @@ from ozx.hierarchy.ome.placing import Matrix, Placement, place_image, place_scen
 from ozx.hierarchy.ome.units import ALL_UNITS
 from ozx.images.image import GroupNodes, Image
 from ozx.images.plate_fields import PlateFields, plate_fields
+from ozx.images.writing.array_image import image_title
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
@@ -129,7 +130,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     views = list(nodes.images())
     placed = _place_images(None if root is None else root.scene, views)
     images = [
-        (view.name or view.path or _stem(name), _read_image(view, place, name))
+        (view.name or view.path or image_title(None, name.rstrip("/")), _read_image(view, place, name))
         for view, place in zip(views, placed, strict=True)
     ]
     if not images:
@@ -153,7 +154,7 @@ def _read_image(view: Image, place: Placement, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
-    title = view.name or view.path or _stem(name)
+    title = view.name or view.path or image_title(None, name.rstrip("/"))
     layers = list(_label_layers(picture, title) if view.is_label else _image_layers(picture, title))
     for label_name, shown in view.labels.items():
         label = _picture(shown, name, _place_of_label(place, view, shown))
@@ -182,7 +183,7 @@ def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
     fields = plate_fields(nodes, plate)
     for note in fields.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
-    title = plate.name or _stem(name)
+    title = plate.name or image_title(None, name.rstrip("/"))
     layers = [*_image_layers(_plate_picture(fields, name), title)]
     for labels in fields.labels():
         layers += _label_layers(_plate_picture(labels, name), labels.part.rpartition("labels/")[2])
@@ -349,8 +350,3 @@ def _label_features(display: LabelDisplay) -> dict[str, Any]:
 
 def _under(title: str, name: str) -> str:
     return name if name == title else f"{title}: {name}"
-
-
-def _stem(path: str) -> str:
-    name = os.path.basename(path.rstrip("/"))
-    return name.removesuffix(".ozx").removesuffix(".ome")

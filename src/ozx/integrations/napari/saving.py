@@ -19,6 +19,7 @@ from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Wi
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import TIME_UNITS, UNITS_OF
 from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
+from ozx.images.writing.array_image import image_title
 from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, PyramidLevel
 from ozx.integrations.napari.reading import LayerData, with_way_out
@@ -297,7 +298,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     try:
         path = Place.output(path).path
         _check_target(path, layers)
-        image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
+        image, labels = _arrange(layers, image_title(None, path))
         with replacing_file(path, force=True) as new:
             write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
     except OzxError as error:

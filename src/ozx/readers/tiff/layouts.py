@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ozx.errors import FormatError
-from ozx.readers.files import FileSet
+from ozx.readers.images import FileSet
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffFrame, TiffPage

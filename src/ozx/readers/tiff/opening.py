@@ -26,8 +26,7 @@ from ozx.images.description import ImageDescription
 from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
 from ozx.images.pixel_source import PixelSource
 from ozx.marks import mark_of
-from ozx.readers.files import FileSet
-from ozx.readers.images import Images, ReadingOptions
+from ozx.readers.images import FileSet, Images, ReadingOptions
 from ozx.readers.tiff.description import describe_plain
 from ozx.readers.tiff.segments import check_decodable
 from ozx.readers.tiff.series import list_series, with_all_pages, with_planes

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.readers.files import FileSet
+from ozx.readers.images import FileSet
 from ozx.readers.tiff.layouts import LayoutChecker
 from ozx.readers.tiff.series import dimensions_of
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.readers.files import FileSet
+from ozx.readers.images import FileSet
 
 if TYPE_CHECKING:
     from tifffile import TiffFrame, TiffPage

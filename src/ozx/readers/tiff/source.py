@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.pixel_source import PixelSource
-from ozx.readers.files import FileSet
-from ozx.readers.images import ReadingOptions
+from ozx.readers.images import FileSet, ReadingOptions
 from ozx.readers.tiff.pages import AXES, Corner, PageMap, Spans
 from ozx.readers.tiff.segments import JPEG, SegmentReader
 
