@@ -5,6 +5,7 @@ Without torch, crops are NumPy arrays; nothing else changes.
 
 from __future__ import annotations
 
+import math
 import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,7 +55,8 @@ class CropDataset:
     level, pixel_size
         The resolution level, as for `Image.read`.
     labels
-        Names of label images to read with each crop; one name is one.
+        Names of label images to read with each crop; one name is one. One without z, or of one plane, holds for all
+        planes.
     where
         The name of a label image in which the centre of each crop is to lie; or the least mean intensity of a crop, as
         a coarse level has it. Places are drawn until one is so, at most a thousand for a crop.
@@ -69,7 +71,8 @@ class CropDataset:
         No file matches; or an image is smaller than a crop, or lacks an axis, channel, level or label image.
         Of a plate or series, the first image is looked at here, others when they are drawn.
     FormatError, UnsupportedError, ResourceError
-        As for `ozx.open_image`.
+        As for `ozx.open_image`; later, a crop also raises `FileNotFoundError` if its file vanished, and `UsageError` if
+        a thousand places were not as `where` demands.
 
     Examples
     --------
@@ -100,8 +103,9 @@ class CropDataset:
         lengths = tuple(size) if isinstance(size, Iterable) else (size, size)
         if len(lengths) not in (2, 3):
             raise UsageError(f"expected a size (y, x) or (z, y, x); got {size!r:.100}")
-        if not (where is None or isinstance(where, str | Real)) or isinstance(where, bool):
-            raise UsageError(f"expected where= as the name of a label image or a number; got {where!r:.100}")
+        is_number = isinstance(where, Real) and not isinstance(where, bool) and -math.inf < where < math.inf
+        if not (where is None or isinstance(where, str) or is_number):
+            raise UsageError(f"expected where= as the name of a label image or a finite number; got {where!r:.100}")
         names = (labels,) if isinstance(labels, str) else tuple(labels) if isinstance(labels, Iterable) else (labels,)
         if not all(isinstance(name, str) for name in names):
             raise UsageError(f"expected names of label images; got {labels!r:.100}")

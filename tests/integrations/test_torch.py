@@ -203,7 +203,10 @@ def test_a_bucket_is_read_by_pattern_and_url(files, bucket):  # noqa: F811
         ({"sources": 5}, "expected a path, a pattern or a list of them; got 5"),
         ({"labels": 5}, "expected names of label images; got 5"),
         ({"labels": ["cells", 5]}, r"expected names of label images; got \['cells', 5\]"),
-        ({"where": True}, "expected where= as the name of a label image or a number; got True"),
+        ({"where": True}, "expected where= as the name of a label image or a finite number; got True"),
+        ({"where": float("nan")}, "expected where= as the name of a label image or a finite number; got nan"),
+        ({"where": np.float32("inf")}, "expected where= as the name of a label image or a finite number; got .*inf"),
+        ({"where": 1j}, "expected where= as the name of a label image or a finite number; got 1j"),
         ({"sources": "http://127.0.0.1:9/*.ozx"}, "only the last name of a URL in a bucket may be a pattern"),
     ],
 )
@@ -216,6 +219,42 @@ def test_what_cannot_be_is_said_in_words(files, monkeypatch, change, message):
 def test_a_missing_file_is_one(files):
     with pytest.raises(FileNotFoundError, match=r"absent\.ozx"):
         CropDataset([files / "image.ozx", files / "absent.ozx"], 16)
+
+
+def test_a_file_that_vanished_is_named_with_what_to_do(files, tmp_path):
+    (tmp_path / "gone.ozx").write_bytes((files / "image.ozx").read_bytes())
+    dataset = pickle.loads(pickle.dumps(CropDataset(tmp_path / "gone.ozx", 16)))  # it has opened no file yet
+    (tmp_path / "gone.ozx").unlink()
+    for use in (lambda: dataset[0], lambda: dataset.crop(0), lambda: next(iter(CropStream(dataset)))):
+        with pytest.raises(FileNotFoundError, match=r"gone\.ozx: the file is missing") as caught:
+            use()
+        assert isinstance(caught.value, ozx.ResourceError)
+        assert "make the dataset anew without it" in caught.value.hint
+
+
+@pytest.mark.parametrize("axes", ["yx", "zyx"])
+def test_a_mask_of_one_plane_holds_for_all_planes_of_a_crop(tmp_path, axes):
+    pixels = np.random.default_rng(0).integers(0, 99, (6, 64, 64), "uint16")
+    mask = np.zeros((64, 64), "uint8")
+    mask[20, 30] = 1
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="zyx", sync=False)
+    ozx.add_labels(tmp_path / "a.ozx", "spot", mask.reshape((1,) * (len(axes) - 2) + mask.shape), axes=axes, sync=False)
+    dataset = CropDataset(tmp_path / "a.ozx", (3, 8, 8), labels="spot", where="spot", crops=40)
+    for number in range(40):
+        region, (image, spot) = dataset.crop(number).region, dataset[number]
+        place = tuple(slice(*region[axis]) for axis in "zyx")
+        np.testing.assert_array_equal(np.asarray(image)[0], pixels[place])
+        np.testing.assert_array_equal(np.asarray(spot), np.broadcast_to(mask, pixels.shape)[place])
+        assert (np.asarray(spot)[:, 4, 4] == 1).all()
+    assert {dataset.crop(number).region["z"][0] for number in range(40)} == {0, 1, 2, 3}
+
+
+def test_a_label_that_is_too_rare_is_said_with_what_to_do(tmp_path):
+    labels = {"none": np.zeros((64, 64), "uint8")}
+    ozx.write_image(tmp_path / "a.ozx", np.ones((64, 64), "uint8"), labels=labels, sync=False)
+    with pytest.raises(ozx.UsageError, match="centre lies in 'none' was found in 1,000 trials") as caught:
+        CropDataset(tmp_path / "a.ozx", 16, where="none")[0]
+    assert "It is rare: give larger crops" in caught.value.hint
 
 
 def test_a_damaged_chunk_names_its_file(large, tmp_path):

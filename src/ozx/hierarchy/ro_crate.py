@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.json.reading import Document, as_list, as_object
 from ozx.hierarchy.keys import ROOT_METADATA
 
 #: RO-Crate 1.1, "RO-Crate Metadata File": the key at the root of the hierarchy.
@@ -42,15 +41,15 @@ class Credits:
                 hint="Give author=['Ada Byron'] and license='CC-BY-4.0', for example.",
             )
 
-    def crate(self, root: Document, name: str) -> bytes:
-        """Return the metadata file of a hierarchy; `name` is used if its `root` has no name."""
+    def crate(self, name: str) -> bytes:
+        """Return the metadata file of a file called `name`; `ozx edit` may change the name of its image."""
         terms = self.license or ""
         url = terms if "://" in terms else f"https://spdx.org/licenses/{terms}"
         people = [{"@id": f"#author-{n}", "@type": "Person", "name": each} for n, each in enumerate(self.authors, 1)]
         dataset: dict[str, Any] = {
             "@id": "./",
             "@type": "Dataset",
-            "name": _name(root) or name,
+            "name": name,
             "description": "Images with their metadata as an OME-Zarr hierarchy.",
             "datePublished": _today(),
             "license": {"@id": url},
@@ -64,14 +63,6 @@ class Credits:
         rights = {"@id": url, "@type": "CreativeWork", "name": terms, "description": f"The license {terms}."}
         graph = [about, dataset, part, rights, *people]
         return json.dumps({"@context": f"{_PROFILE}/context", "@graph": graph}, indent=2).encode("ascii")
-
-
-def _name(root: Document) -> str:
-    """Return the name of a plate or of the first image, as the root's metadata has it."""
-    ome = as_object(as_object(root.get("attributes")).get("ome"))
-    images = as_list(ome.get("multiscales"))
-    found = as_object(ome.get("plate")).get("name") or (as_object(images[0]).get("name") if images else None)
-    return found.strip() if isinstance(found, str) else ""
 
 
 def _today() -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.errors import OzxError, UsageError
+from ozx.errors import MissingFileError, OzxError, UsageError, resource_errors
 from ozx.flow.sources.location import Place, StrPath, given_path
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.subset.region import ChannelsLike
@@ -110,11 +110,11 @@ class CropSource:
             start = self.view(image).accepted([_pick(next(random), each) for each in starts], starts, next(random))
             if start is not None:
                 return image, start
-        is_mask = isinstance(self.where, str)
-        what = f"whose centre lies in {self.where!r}" if is_mask else f"with a mean of at least {self.where}"
-        raise UsageError(
-            f"no crop {what} was found in {_MOST_TRIALS:,} trials", hint="Leave out such images or where=."
-        )
+        what, hint = f"with a mean of at least {self.where}", "Give a lower where=, or leave out dark images."
+        if isinstance(self.where, str):
+            what = f"whose centre lies in {self.where!r}"
+            hint = "It is rare: give larger crops, cut the images around it (ozx extract), or leave out where=."
+        raise UsageError(f"no crop {what} was found in {_MOST_TRIALS:,} trials", hint=hint)
 
     def describe(self, spot: Spot) -> Crop:
         """Return the place of a crop in the user's words."""
@@ -143,7 +143,12 @@ class CropSource:
     def view(self, image: int) -> _View:
         """Return an image, opened."""
         number, node = self._images[image]
-        return self._view(number, node)
+        try:
+            return self._view(number, node)
+        except FileNotFoundError as error:
+            name = Place.parse(self.paths[number]).name
+            hint = "It was there when the dataset was made: put it back, or make the dataset anew without it."
+            raise MissingFileError("the file is missing", path=name, hint=hint) from error
 
     def _view(self, number: int, node: str) -> _View:
         nodes, views = self._open(number)
@@ -155,6 +160,7 @@ class CropSource:
                 raise error.at(f"{name}/{node}" if node else name) from None
         return views[node]
 
+    @resource_errors()
     def _opened(self, number: int) -> tuple[GroupNodes, dict[str, _View]]:
         place = Place.parse(self.paths[number])
         return GroupNodes(open_hierarchy(place, options=self._access)), {}
@@ -175,15 +181,19 @@ def _pixel_reader(array: Any, axes: Sequence[int | None], wanted: Sequence[int])
     `axes`: the image's axis for each of the array; `wanted`: the image's axes that a crop keeps, in order. A place is a
     range for each axis of the image, of one pixel for those that are left out.
     """
-    kept = [axes.index(axis) for axis in wanted]
+    kept = [axes.index(axis) for axis in wanted if axis in axes]
     order = [*kept, *(at for at in range(len(axes)) if at not in kept)]
 
-    def ordered(pixels: NDArray[Any]) -> NDArray[Any]:
-        turned = pixels.transpose(order)
-        return np.ascontiguousarray(turned.reshape(turned.shape[: len(kept)]), turned.dtype.newbyteorder("="))
+    def ordered(pixels: NDArray[Any], place: Sequence[Range]) -> NDArray[Any]:
+        lengths = dict(zip(axes, pixels.shape, strict=True))
+        turned = pixels.transpose(order).reshape([lengths.get(axis, 1) for axis in wanted])
+        shape = tuple(stop - first for first, stop in (place[axis] for axis in wanted))
+        if turned.shape != shape:  # a mask of one plane holds for all planes
+            turned = np.broadcast_to(turned, shape)
+        return np.ascontiguousarray(turned, turned.dtype.newbyteorder("="))
 
     def read(places: Sequence[Sequence[Range]]) -> list[NDArray[Any]]:
-        # A label image may lack an axis, or have one plane for all times.
+        # A label image may lack an axis, or have one plane for all times or planes.
         lengths = list(zip(axes, array.shape, strict=True))
         windows = [
             [(0, 1) if axis is None or length == 1 else place[axis] for axis, length in lengths] for place in places
@@ -196,7 +206,7 @@ def _pixel_reader(array: Any, axes: Sequence[int | None], wanted: Sequence[int])
             found = [box[tuple(slice(*each) for each in window)].copy() for window in (corners - low[:, None]).tolist()]
         else:
             found = array.read_many([tuple(slice(*each) for each in window) for window in windows])
-        return list(map(ordered, found))
+        return list(map(ordered, found, places))
 
     return read
 
@@ -206,7 +216,7 @@ class _View:
 
     def __init__(self, image: Image, crops: CropSource) -> None:
         self.level = choose_level(image.levels, image.axes, crops.level, crops.pixel_size, None)
-        self._levels, self._where, self._channel = image.levels[self.level :], crops.where, image.channel_axis
+        self._levels, self._channel = image.levels[self.level :], image.channel_axis
         self.names = [None if at == self._channel else axis.name for at, axis in enumerate(image.axes)]
         shape = self._levels[0].shape
         self._spatial = _spatial(self.names, crops.size, shape)
@@ -220,8 +230,9 @@ class _View:
             _pixel_reader(array, range(len(shape)), kept) for array in (self._array, self._coarse)
         )
         self._labels = [_label_pixels(image, self.names, shape, self._spatial, name) for name in crops.labels]
-        mask = crops.where if isinstance(crops.where, str) else None
-        self._mask = None if mask is None else _label_pixels(image, self.names, shape, self._spatial, mask)
+        where = crops.where
+        self._least = None if isinstance(where, str) else where
+        self._mask = _label_pixels(image, self.names, shape, self._spatial, where) if isinstance(where, str) else None
 
     @property
     def crop_size(self) -> int:
@@ -252,8 +263,8 @@ class _View:
 
     def accepted(self, start: list[int], starts: Sequence[Range], random: int) -> list[int] | None:
         """Return the start of a crop as it is wanted: `start`, or for a mask one near it; None if it is not so."""
-        if self._where is None or self._mask is None:
-            return start if self._where is None or self._brightness(start) >= float(self._where) else None
+        if self._mask is None:
+            return start if self._least is None or self._brightness(start) >= self._least else None
         # Of the crops that begin in this one, take one whose centre lies in the mask.
         half = [extent // 2 if at in self._spatial else 0 for at, extent in enumerate(self._extents)]
         place = zip(self.place(start), starts, half, strict=True)
@@ -356,7 +367,7 @@ def _label_pixels(
     for level in image.labels[label].levels:
         pairs = list(zip(axes, level.shape, strict=True))
         fits = all(length == 1 or (axis is not None and length == shape[axis]) for axis, length in pairs)
-        if fits and all((axis, shape[axis]) in pairs for axis in spatial):
+        if fits and all((axis, shape[axis]) in pairs for axis in spatial[-2:]):
             return _pixel_reader(level.array, axes, spatial)
     raise UsageError(f"the label image {label!r} has no level of {_times([shape[axis] for axis in spatial])} pixels")
 

@@ -86,7 +86,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         folder ``NAME.ome.zarr``.
     author, license
         With a license, an SPDX identifier such as ``"CC-BY-4.0"`` or a URL, the file gets ``ro-crate-metadata.json``
-        (RO-Crate 1.1) with the image's name, the names of its authors, and the date of packing.
+        (RO-Crate 1.1) with the name of the file, those of the authors, and the date of packing.
     sync
         Whether to wait until the file is on the disk.
     progress

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
-from ozx.errors import FormatError, OzxError, UsageError
+from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.version import VersionChoice, in_version
@@ -32,7 +31,7 @@ from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
-from ozx.hierarchy.json.reading import Document, JsonResult, parse_document
+from ozx.hierarchy.json.reading import JsonResult
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.hierarchy.ro_crate import CRATE, Credits
 from ozx.marks import modified
@@ -295,7 +294,7 @@ def _pack_listed(
 def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Packing) -> PackResult:
     """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
     output, options = run.output, run.options
-    changes, notes = _additions(plan, run)
+    changes, notes = _additions(run)
     result = replace(result, notes=(*result.notes, *notes))
     for change in changes:
         plan, variants = change(plan), map(change, variants)
@@ -320,7 +319,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _P
     return _write(replace(result, notes=(*result.notes, *said)), plan, run)
 
 
-def _additions(plan: Plan, run: _Packing) -> tuple[list[Callable[[Plan], Plan]], list[str]]:
+def _additions(run: _Packing) -> tuple[list[Callable[[Plan], Plan]], list[str]]:
     """Return what adds the requested thumbnail, crate and folder to a plan, and notes."""
     options, target = run.options, run.output.place
     changes: list[Callable[[Plan], Plan]] = []
@@ -336,10 +335,7 @@ def _additions(plan: Plan, run: _Packing) -> tuple[list[Callable[[Plan], Plan]],
             raise UsageError(
                 f"it has {CRATE} already", path=run.place.name, hint="Leave out author and license, or remove the file."
             )
-        root: Document = {}
-        with suppress(FormatError):  # reported when all metadata is checked
-            root = parse_document(plan.metadata.get(ROOT_METADATA, b"{}"), ROOT_METADATA)
-        crate = Entry(CRATE, (BytesPart(options.credits.crate(root, stem_of_archive(target.path))),))
+        crate = Entry(CRATE, (BytesPart(options.credits.crate(stem_of_archive(target.path))),))
 
         def add_crate(plan: Plan) -> Plan:
             plan.add(crate)
