@@ -94,7 +94,3 @@ def check_same(seen, expected):
         return
     assert seen.dtype == expected.dtype
     assert seen.tobytes() == expected.tobytes()
-
-
-def chunk_keys(values):
-    return [key for key in values if key not in ("zarr.json", ".zarray", ".zattrs")]

@@ -292,31 +292,3 @@ def test_what_is_not_the_extra_is_neither_taken_for_it_nor_imported(monkeypatch,
     importlib.invalidate_caches()
     assert inflate.zipfile_deflate64.__wrapped__() is None
     assert "zipfile_deflate64" not in sys.modules
-
-
-def test_of_the_extra_only_the_extension_module_is_loaded(monkeypatch, tmp_path):
-    (tmp_path / "zipfile_deflate64").mkdir()
-    (tmp_path / "zipfile_deflate64" / "__init__.py").write_text("import none_such")
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    importlib.invalidate_caches()
-
-    class Loader(importlib.machinery.ExtensionFileLoader):
-        """Stands in for a compiled module."""
-
-        def create_module(self, spec):
-            return None
-
-        def exec_module(self, module):
-            module.Deflate64 = dict
-
-    find_spec = importlib.machinery.PathFinder.find_spec
-
-    def find(name, path=None, target=None):
-        if name != "deflate64":
-            return find_spec(name, path, target)
-        assert list(path) == [str(tmp_path / "zipfile_deflate64")]
-        return importlib.util.spec_from_loader(name, Loader(name, "deflate64.so"))
-
-    monkeypatch.setattr(importlib.machinery.PathFinder, "find_spec", find)
-    assert inflate.zipfile_deflate64.__wrapped__() is dict
-    assert "zipfile_deflate64" not in sys.modules

@@ -4,8 +4,6 @@ import errno
 import os
 import random
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -155,25 +153,6 @@ def test_a_named_pipe_is_refused_and_does_not_hang(tmp_path):
     assert caught.value.rule == "zip/special-file"
     with pytest.raises(FormatError):
         file.fstat()
-
-
-def test_eight_threads_read_what_is_there(path):
-    file = PositionalFile(path)
-    start = threading.Barrier(8)
-
-    def read(seed):
-        rng = random.Random(seed)
-        start.wait()
-        for _ in range(300):
-            offset, length = rng.randrange(100_000), rng.randrange(3_000)
-            buffer = bytearray(length)
-            count = file.read_into_at(memoryview(buffer), offset)
-            if not file.read_at(offset, length) == DATA[offset : offset + length] == buffer[:count]:
-                return False
-        return True
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(read, range(8)))
 
 
 def test_of_two_threads_that_open_at_once_one_opens(path):

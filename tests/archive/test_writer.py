@@ -73,18 +73,6 @@ def expected_end(entries, size, offset, comment=b"", *, short=None):
     return wide + locator + struct.pack("<IHHHHIIH", *classic) + comment
 
 
-def test_unused_bytes_are_zeros_between_entries(descriptor):
-    writer = ArchiveWriter(descriptor)
-    writer.add("a", b"first")
-    writer.add_unused(1_000)
-    writer.add("b", b"second")
-    writer.finish()
-    data = content(descriptor)
-    assert by_ours(data) == by_zipfile(data) == {"a": b"first", "b": b"second"}
-    end = LOCAL_OVERHEAD + 1 + 5
-    assert data[end : end + 1_004] == bytes(1_000) + b"PK\3\4"
-
-
 @pytest.mark.parametrize(
     ("size", "offset", "wide", "short"),
     [

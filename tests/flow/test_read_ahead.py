@@ -3,14 +3,10 @@
 import threading
 
 import pytest
-from hierarchies import FIXTURES
 
-import ozx
-from ozx.archive.reader import ArchiveReader
 from ozx.flow import read_ahead as module
-from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import RemoteRange, read_ahead, spans_of
-from ozx.flow.sources.archive import iter_entries
 
 
 class Server:
@@ -63,27 +59,6 @@ def no_headers(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_headers")
-def test_neighbours_are_one_request():
-    server = Server(bytes(range(100)))
-    entries = entries_at(server, (0, 40), (41, 80), (90, 100))
-    assert list(spans_of(entries)) == [(0, 80), (90, 10)]
-    assert values(read_ahead(entries)) == [
-        ("0", bytes(range(40))),
-        ("1", bytes(range(41, 80))),
-        ("2", bytes(range(90, 100))),
-    ]
-    assert sorted(server.requests) == [(0, 80), (90, 10)]
-
-
-def test_the_order_is_kept_among_values_in_memory():
-    server = Server(bytes(range(10)))
-    near = Entry("near", (BytesPart(b"x"),))
-    far = entries_at(server, (0, 1), (5, 6))
-    mixed = [near, far[0], near, far[1], near]
-    assert [entry.key for entry in read_ahead(mixed)] == ["near", "0", "near", "1", "near"]
-
-
-@pytest.mark.usefixtures("no_headers")
 def test_no_more_than_the_room_is_waiting(monkeypatch):
     monkeypatch.setattr(module, "_ROOM", 100)
     monkeypatch.setattr(module, "_LONGEST", 30)
@@ -97,9 +72,3 @@ def test_no_more_than_the_room_is_waiting(monkeypatch):
     assert (0, 30) in server.requests
     assert (30, 30) in server.requests
     assert len(values(read_ahead(entries_at(server, (0, 200))))[0][1]) == 200
-
-
-def test_local_archives_have_no_place(tmp_path):
-    ozx.pack(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
-    reader = ArchiveReader(str(tmp_path / "plate.ozx"))
-    assert list(spans_of(iter_entries(reader, range(len(reader))))) == []

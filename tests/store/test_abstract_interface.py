@@ -61,11 +61,6 @@ def test_set_partial_values_refuses_a_write_before_the_value(writing):
     assert contents(writing) == VALUES
 
 
-def test_erase_values(writing):
-    run(writing.delete_values(iter(["0/c/0/0", "no/such/key", "zarr.json", "0/c/0/0"])))
-    assert contents(writing) == {key: value for key, value in VALUES.items() if key not in ("0/c/0/0", "zarr.json")}
-
-
 def test_the_page_names_a_method_that_exists_for_every_operation():
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)\((.*?)\)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     operations = [operation for operation, _, _ in rows]

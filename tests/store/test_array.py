@@ -5,7 +5,6 @@ import gc
 import pickle
 import warnings
 import weakref
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -165,14 +164,6 @@ def test_settings_of_zarr_hold(tmp_path: Path) -> None:
     np.testing.assert_array_equal(fortran[:], array[:])
 
 
-def test_deflated_entries(path: Path, tmp_path: Path) -> None:
-    deflated = tmp_path / "b.ozx"
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(deflated, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            new.writestr(name, old.read(name))
-    np.testing.assert_array_equal(ozx.open_array(deflated, "0")[:], ozx.open_array(path, "0")[:])
-
-
 def test_writers_forget_nothing_that_changed(tmp_path: Path) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
@@ -261,13 +252,6 @@ def test_the_reader_alone_answers_for_plain_types(tmp_path: Path, kind: str, sha
         np.testing.assert_array_equal(array.get_basic_selection(selection), pixels[selection])
     for found, selection in zip(array.read_many(selections), selections, strict=True):
         np.testing.assert_array_equal(found, pixels[selection])
-
-
-def test_a_closed_file_is_opened_again(path: Path) -> None:
-    with ozx.open(path) as group:
-        array = group["0"]
-        pixels = array[0]
-    np.testing.assert_array_equal(array[0], pixels)
 
 
 @pytest.mark.parametrize("layout", ["raw", "zstd", "shards"])

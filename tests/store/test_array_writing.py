@@ -34,17 +34,6 @@ SELECTIONS = {
     "steps": np.s_[::2, 3:40:5, 1::7],
     "nothing": np.s_[3:1],
 }
-# Only zarr-python writes them.
-OTHERS = {
-    "list": np.s_[[0, 2]],
-    "mask": np.arange(5) > 2,
-    "points": ([0, 1], [2, 3], [4, 5]),
-    "too many": np.s_[0, 0, 0, 0],
-    "outside": np.s_[5],
-    "backwards": np.s_[::-1],
-    "new axis": np.s_[None, 0],
-    "text": "f",
-}
 VALUES = {
     "number": 7,
     "float": 7.9,
@@ -136,37 +125,3 @@ def test_a_value_of_any_kind_is_written_as_zarr_writes_it(
         assert error == outcome(theirs, selection, value)
         if error is None:  # zarr-python writes some chunks before it fails
             np.testing.assert_array_equal(ours[...], theirs[...])
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_selections_are_written_by_zarr(group: OpenedGroup, name: str) -> None:
-    ours, theirs = made(group, "chunks"), made(zarr.create_group(MemoryStore()), "chunks")
-    assert outcome(ours, OTHERS[name], 5) == outcome(theirs, OTHERS[name], 5)
-    np.testing.assert_array_equal(ours[...], theirs[...])
-
-
-def test_arrays_of_every_shape(group: OpenedGroup) -> None:
-    for number, (shape, chunks) in enumerate([((), ()), ((0,), (1,)), ((3, 0), (2, 1)), ((1,), (4,))]):
-        array = group.create_array(str(number), shape=shape, chunks=chunks, dtype="f4")
-        array[...] = 2
-        array[()] = np.full(shape, 4, "f4")
-        np.testing.assert_array_equal(array[...], np.full(shape, 4, "f4"))
-
-
-def test_a_new_shape_is_used(group: OpenedGroup) -> None:
-    array = made(group, "shards")
-    array[...] = 1
-    array.resize((6, 40, 60))
-    array[:, :, 50:] = 2
-    assert array[5, 0, 49:52].tolist() == [3, 2, 2]
-    assert array[4, 0, 49:52].tolist() == [1, 2, 2]
-
-
-def test_a_group_that_only_reads_refuses_as_zarr_does(group: OpenedGroup, tmp_path: Path) -> None:
-    made(group, "chunks")[...] = 1
-    group.close()
-    array = ozx.open(tmp_path / "a.ozx")["0"]
-    for selection in (np.s_[0], np.s_[...]):
-        with pytest.raises(ozx.UsageError, match="this store is read-only"):
-            array[selection] = 2
-    assert (array[...] == 1).all()

@@ -1,12 +1,11 @@
 """`ozx.open`: which files, nodes and directories become groups."""
 
 import json
-import os
 
 import numpy as np
 import pytest
 import zarr
-from hierarchies import FIXTURES, make_image, tree
+from hierarchies import FIXTURES, tree
 from open_files import closed_files_only  # noqa: F401
 from packed import pack_tree, write_archive, zip_values
 
@@ -26,28 +25,6 @@ def test_a_node_by_its_uri(packed, image, form):
     group = ozx.open(form.format(path=packed, uri=packed.as_uri().removeprefix("file")))
     assert group.path == "labels/cells"
     np.testing.assert_array_equal(group["0"][:], zarr.open_group(image, mode="r")["labels/cells/0"][:])
-
-
-@pytest.mark.parametrize("is_enabled", [False, True])
-def test_what_needs_one_chunk_shape_refuses_another_grid_by_name(tmp_path, is_enabled):
-    """zarr-python 3.2 and newer read rectilinear grids if a setting allows it; nothing ends as a fault of ozx."""
-    root = make_image(tmp_path / "a.ome.zarr")
-    path = root / "0" / "zarr.json"
-    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[[32, 2]], [[32, 2]]]}}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"chunk_grid": grid}))
-    ozx.pack(root, tmp_path / "a.ozx", sync=False)
-    with zarr.config.set({"array.rectilinear_chunks": is_enabled}):
-        for call in (
-            lambda: ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif"),
-            lambda: ozx.thumbnail(tmp_path / "a.ozx", tmp_path / "a.png"),
-            lambda: ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", shards="auto"),
-            lambda: ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:4"),
-        ):
-            with pytest.raises(UnsupportedError, match="chunk grid 'rectilinear'"):
-                call()
-    assert sorted(os.listdir(tmp_path)) == ["a.ome.zarr", "a.ozx"]
-    ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", sync=False)
-    assert ozx.inspect(tmp_path / "b.ozx").kind == "image"
 
 
 @pytest.mark.parametrize(

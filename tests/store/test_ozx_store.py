@@ -1,6 +1,5 @@
 """`OzxStore` as an object: modes, rights, equality, pickles."""
 
-import copy
 import gc
 import os
 import pickle
@@ -9,7 +8,7 @@ import sys
 
 import pytest
 from packed import sort_values, write_archive
-from stores import SEED, assert_finished, buffer, collect, contents, put, run, take
+from stores import SEED, assert_finished, buffer, contents, put, run, take
 from uris import ozx_uri
 
 from ozx import OzxStore, ResourceError, UsageError
@@ -105,16 +104,6 @@ def test_only_buffers_are_values(new):
 
 
 @pytest.mark.parametrize("used", [True, False])
-def test_a_reading_store_survives_pickling(path, used):
-    store = OzxStore(path)
-    if used:
-        contents(store)
-    for other in (pickle.loads(pickle.dumps(store)), copy.copy(store), copy.deepcopy(store)):
-        assert other == store
-        assert contents(other) == VALUES
-
-
-@pytest.mark.parametrize("used", [True, False])
 def test_a_writing_store_pickled_within_its_process_writes_to_the_same_file(new, used):
     with OzxStore(new, "w", sync=False) as store:
         if used:
@@ -172,14 +161,3 @@ def test_the_pickle_of_a_store_that_is_gone_never_finds_another_one(tmp_path):
         with pytest.raises(ResourceError):
             put(pickle.loads(data), "k", b"k")
     assert os.listdir(tmp_path) == []
-
-
-async def test_a_store_is_opened_and_closed_as_zarrs_are(path, new):
-    store = await OzxStore.open(path)
-    with pytest.raises(ValueError, match="already open"):
-        await store._open()
-    assert await store.getsize("0/c/0/0") == 5
-    assert await store.getsize_prefix("0/c") == 11
-    assert not await store.is_empty("")
-    store.close()
-    assert collect(OzxStore(new, "w").list()) == []

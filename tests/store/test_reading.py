@@ -100,18 +100,6 @@ def test_a_missing_file_is_not_called_a_missing_group(tmp_path):
         zarr.open_group(OzxStore(tmp_path / "a.ozx"), mode="r")
 
 
-@pytest.mark.parametrize(
-    "key", ["", "/", "0", "0/", "/zarr.json", "0//zarr.json", "../a.ozx", "ZARR.JSON", "\ud800", "é"]
-)
-def test_what_is_no_key_is_missing(path, key):
-    store = OzxStore(path)
-    assert take(store, key) is None
-    assert take(store, key, SuffixByteRequest(3)) is None
-    assert not run(store.exists(key))
-    with pytest.raises(FileNotFoundError):
-        run(store.getsize(key))
-
-
 def test_keys_are_case_sensitive_and_may_be_any_text(tmp_path):
     values = {"zarr.json": SEED["zarr.json"], "a/É": b"1", "a/é": b"2", "a/e\u0301": b"3", "A/é": b"4", "日本/✓": b"5"}
     store = OzxStore(write_archive(tmp_path / "a.ozx", values))

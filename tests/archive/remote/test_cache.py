@@ -81,17 +81,6 @@ class TestRequests:
             assert len(server.take_requests()) == count
 
     @pytest.mark.ci
-    def test_a_dry_run_counts_as_a_run(self, data, folder, tmp_path):
-        with serving(data) as server:
-            use(server.url)
-            server.take_requests()
-            told = ozx.extract(server.url, tmp_path / "a.ozx", dry_run=True)
-            assert server.take_requests() == [MARK]
-            made = ozx.extract(server.url, tmp_path / "a.ozx")
-            assert told.requests == made.requests == len(server.take_requests())
-            assert told.bytes_read == made.bytes_read
-
-    @pytest.mark.ci
     def test_at_the_end_of_a_process(self, data, folder):
         with serving(data) as server:
             program = f"import ozx, sys; group = ozx.open({server.url!r}); sys.exit(0)"

@@ -6,7 +6,7 @@ import pytest
 from servers import serving_folder
 
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.errors import ResourceError, UsageError
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -44,18 +44,6 @@ def test_a_listing_without_quotes_and_with_parts_of_seconds(server):
         ),
     ):
         assert folder._mark(listed) == folder._mark(stored)
-
-
-def test_an_object_that_changes_or_vanishes(server):
-    folder = RemoteFolder(f"{server.url}/a b", HURRY)
-    mark = folder.find("c")
-    server.tags["/a b/c"] = '"other"'
-    with pytest.raises(FormatError, match="a b/c: the file changed while it was read") as caught:
-        folder.read("c", 0, 10, mark)
-    assert caught.value.rule == "zip/changed"
-    server.statuses["/a b/c"] = 404
-    with pytest.raises(FormatError, match="10 bytes before, 0 now"):
-        folder.read("c", 0, 10, mark)
 
 
 @pytest.mark.parametrize("status", [403, 500])

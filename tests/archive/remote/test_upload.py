@@ -12,7 +12,6 @@ from hierarchies import FIXTURES
 
 import ozx
 from ozx.archive.remote import upload as upload_module
-from ozx.archive.remote.s3 import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
 from ozx.errors import FormatError, ResourceError, UsageError
 
@@ -177,19 +176,3 @@ class TestRefusals:
             endpoint = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.getsockname()[1]}/x"}
             ended = subprocess.run(command, env=os.environ | endpoint, stderr=subprocess.PIPE, timeout=60, check=False)
         assert f"{bucket.url}/a.ozx: the time limit of 1 s has passed" in ended.stderr.decode()
-
-
-@pytest.mark.parametrize("size", [9, len(NOISE)])
-def test_an_upload_within_its_time(bucket, size):  # noqa: F811
-    with ozx.storage_options(timeout=60, cache=False):
-        upload = Upload(f"{bucket.url}/a.ozx")
-        upload.write_at(0, NOISE[:size])
-        upload.finish()
-    assert bucket.get("a.ozx") == NOISE[:size]
-
-
-def test_an_object_is_removed(bucket):  # noqa: F811
-    bucket.put("a b", b"x")
-    for _ in range(2):
-        S3Object(f"{bucket.url}/a%20b").remove()
-    assert bucket.keys() == []

@@ -1,6 +1,5 @@
 """Chunks cut and compressed otherwise: judged by zarr-python and tensorstore, bit by bit."""
 
-import contextlib
 import json
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -11,10 +10,8 @@ import numcodecs
 import numpy as np
 import pytest
 import zarr
-from hypothesis import HealthCheck, given, reject, settings
-from hypothesis import strategies as st
 from resharding import directory_source, stored_chunks, write_array
-from transcoding import check, check_same, chunk_keys, prepare, transcode, write_v3
+from transcoding import check, check_same, prepare, transcode, write_v3
 from upgrades import read_tensorstore, read_zarr, write_v2
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.core.dtype import VariableLengthBytes
@@ -33,74 +30,6 @@ ZSTD = parse_codec_choice("zstd:1")
 
 def pixels(*shape, dtype="<u2"):
     return RANDOM.integers(1, 200, shape).astype(dtype)
-
-
-# Types of items. Numbers and records are drawn from all bits.
-NUMBERS = ["|b1", "|i1", "<u2", ">u4", "<i8", "<f2", ">f4", "<f8", "<c8", ">c16", "<M8[us]", "<m8[10s]"]
-RECORDS = ["|V3", [("a", "<u2"), ("b", "<f4")]]
-TEXTS = ["<U3", ">U2", "|S2", "string", "bytes"]
-
-
-def items(dtype, count, draw):
-    random = np.random.default_rng(draw(st.integers(0, 99)))
-    if dtype in ("string", "bytes"):
-        texts = ["", "a", "a long one", "ü\0"]
-        chosen = [texts[number] for number in random.integers(0, draw(st.integers(1, 4)), count)]
-        return np.array(chosen if dtype == "string" else [text.encode() for text in chosen], object)
-    if isinstance(dtype, str) and dtype[1] in "US":
-        return random.choice(["", "a", "b\0c", "xyz"], count).astype("U3").astype(dtype)
-    size = np.dtype(dtype).itemsize
-    bits = (
-        random.bytes(count * size)
-        if draw(st.booleans())
-        else draw(st.sampled_from([b"\0", b"\x80", b"\xff"])) * count * size
-    )
-    return np.frombuffer(bits, dtype)
-
-
-@st.composite
-def arrays_of_any_type(draw):
-    shape = tuple(draw(st.lists(st.integers(1, 5), max_size=3)))
-    lengths = st.tuples(*[st.integers(1, 4)] * len(shape))
-    dtype = draw(st.sampled_from([*NUMBERS, *RECORDS, *TEXTS]))
-    data = items(dtype, int(np.prod(shape)), draw).reshape(shape)
-    options = {"fill_value": items(dtype, 1, draw)[0]}
-    if dtype in ("string", "bytes"):
-        options["dtype"] = "string" if dtype == "string" else VariableLengthBytes()
-    elif data.dtype.itemsize > 1 and isinstance(dtype, str) and dtype[1] not in "VS":
-        options["serializer"] = BytesCodec(endian=draw(st.sampled_from(["little", "big"])))
-    orders = [draw(st.permutations(range(len(shape)))) for _ in range(draw(st.integers(0, 2)))]
-    options["filters"] = [TransposeCodec(order=tuple(order)) for order in orders]
-    compressors = draw(st.sampled_from([[], [ZstdCodec()], [GzipCodec()], [BloscCodec(cname="lz4", typesize=2)]]))
-    options["compressors"] = [*compressors, *draw(st.sampled_from([[], [Crc32cCodec()]]))]
-    chunks, new_chunks = draw(lengths), draw(lengths)
-    # zarr-python 3.1.6 neither writes nor reads shards of records.
-    may_shard = bool(shape) and data.dtype.kind != "V"
-    shards, new_shards = (
-        tuple(2 * length for length in cut) if draw(st.booleans()) and may_shard else None
-        for cut in (chunks, new_chunks)
-    )
-    try:
-        values = write_v3(data, chunks, shards=shards, **options)
-    except TypeError:  # zarr-python 3.4 does not write every array of bytes that are transposed
-        reject()
-    may_scramble = dtype in ("string", "bytes") and any(order != sorted(order) for order in orders)
-    return values, None if dtype in ("string", "bytes") else data, may_scramble, (new_chunks, new_shards)
-
-
-# In the fast tier though it takes some seconds: no other test draws types, codecs and layouts together.
-@pytest.mark.ci
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-@given(arrays_of_any_type(), st.sampled_from(["none", "zstd", "gzip:1", "blosc-lz4", None]))
-def test_items_of_any_type_come_back_or_are_refused(array, codec):
-    values, data, may_scramble, (chunks, shards) = array
-    before = read_zarr(values)
-    if data is not None and data.shape:  # zarr-python gives out a single boolean as Python's
-        check_same(before, data)
-    options = {"chunks": chunks, "shards": shards, "codec": None if codec is None else parse_codec_choice(codec)}
-    # zarr-python 3.1.6 scrambles text of variable length that it transposes.
-    with contextlib.suppress(*([UnsupportedError] if may_scramble else [])):
-        check_same(read_zarr(transcode(values, **options)), before)
 
 
 @pytest.mark.parametrize("dtype", ["string", VariableLengthBytes()], ids=str)
@@ -224,15 +153,6 @@ def test_documents_of_different_arrays():
 # Zarr v2 ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("separator", ["/", "."])
-@pytest.mark.parametrize("dtype", [">u2", ">f8", "<M8[ns]", "<U3", "|b1", "<c16"])
-def test_types_of_zarr_v2(dtype, separator):
-    data = np.array(["a", "bcd", ""]).repeat(14)[:42] if dtype == "<U3" else pixels(42)
-    options = {"chunk_key_encoding": {"name": "v2", "separator": separator}, "fill_value": None}
-    values = write_v2(data.astype(dtype).reshape(6, 7), chunks=(4, 4), compressors=numcodecs.BZ2(), **options)
-    check(values, by_tensorstore=dtype not in ("<M8[ns]", "<U3"))
-
-
 @pytest.mark.parametrize(
     ("dtype", "fill"), [("<M8[ns]", "1970-01-01"), ("<f4", 0), ("<U3", ""), ("<c8", 0), ("|b1", False)]
 )
@@ -242,14 +162,6 @@ def test_missing_chunks_of_zarr_v2_read_as_the_new_fill_value(dtype, fill):
     read = read_zarr(transcode(values, chunks=(8, 4)))
     assert (read[:4] == np.array(fill, dtype)).all()
     assert (read[4:] == data[4:]).all()
-
-
-def test_arrays_of_zarr_v2_without_dimensions_and_without_pixels():
-    check(write_v2(np.array(5, "<i4"), chunks=(), compressors=numcodecs.BZ2()))
-    values = write_v2(np.zeros((0, 4), "<i4"), chunks=(1, 4), compressors=numcodecs.BZ2())
-    document = json.loads(values[".zarray"]) | {"chunks": [0, 4]}
-    transcoded = transcode({**values, ".zarray": json.dumps(document).encode()})
-    assert (chunk_keys(transcoded), read_zarr(transcoded).shape) == ([], (0, 4))
 
 
 def test_codecs_of_zarr_v2_that_are_not_installed():

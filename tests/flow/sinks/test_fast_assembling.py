@@ -3,16 +3,15 @@
 import errno
 import os
 import threading
-import zipfile
 
 import pytest
-from cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
+from cases.archive_builder import ArchiveBuilder
 from counting_progress import CountingProgress
 from resharding import archive_source
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, FileSpan
+from ozx.flow.entry import Entry, FileSpan
 from ozx.flow.sinks import archive as archive_sink
 from ozx.flow.sinks import fast_assembling
 from ozx.flow.sources import archive as source_of_archive
@@ -51,31 +50,6 @@ def make_files(root, sizes):
     return parts
 
 
-HEADER = 50 + len("0/c/0")
-SIZES = {
-    "none": [[]],
-    "empty": [[0], [], [0, 0]],
-    "many small": [[5] * 7] * 300,
-    "buffers": [[300_000] * 3] * 30,
-    "full buffer": [[BUFFER - HEADER], [BUFFER - HEADER + 1], [1], [BUFFER], [BUFFER + 1]],
-    "one large": [[5, BUFFER - 1, 2, BUFFER, 1, BUFFER + 1]],
-    "pieces": [[700_000] * 40, [3], [PIECE, 1, PIECE + 1, 2 * PIECE + 5]],
-    "empty parts": [[0, PIECE, 0, 0, BUFFER, 0]],
-}
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("write", FAST)
-@pytest.mark.parametrize("sizes", SIZES)
-def test_all_ways_give_the_same_sound_archive(tmp_path, write, sizes):
-    parts = iter(make_files(tmp_path / "files", [size for entry in SIZES[sizes] for size in entry]))
-    entries = [Entry(f"0/c/{number}", tuple(next(parts) for _ in entry)) for number, entry in enumerate(SIZES[sizes])]
-    plain = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
-    assert archive_of(entries, tmp_path / "b.zip", write) == plain
-    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
-        assert archive.testzip() is None
-
-
 class Unspanned:
     """A part of one block without spans, which may have another length than it says."""
 
@@ -87,57 +61,9 @@ class Unspanned:
         yield self.data
 
 
-@pytest.mark.parametrize("write", FAST)
-def test_parts_of_all_kinds(tmp_path, write):
-    (span,) = make_files(tmp_path, [3 * PIECE + 1])
-    whole = Unspanned(span.length, os.urandom(span.length))
-    entries = [
-        Entry("é/0", (BytesPart(b"abc"), span.span(5, 70), whole, BytesPart(bytes(PIECE + 5)))),
-        Entry("é/1", (whole,)),
-        Entry("é/2", (BytesPart(b""), whole)),
-    ]
-    plain = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
-    assert archive_of(entries, tmp_path / "b.zip", write) == plain
-
-
 def built(*, count=40):
     """Return an archive of chunks of all small lengths, the last of them empty."""
     return ArchiveBuilder.valid(**{f"0/c/{number}": os.urandom(7 * (count - number)) for number in range(count + 1)})
-
-
-CHANGES = {
-    "none": lambda b: b,
-    "without ZIP64": lambda b: b.classic(),
-    "times in some headers": lambda b: b.set("0/c/3", local={"extra": TIME_FIELD}, central={"extra": TIME_FIELD}),
-    "padding in a local header": lambda b: b.set("0/c/7", local={"extra": PADDING_FIELD}),
-    "deflated": lambda b: b.deflate("0/c/5").deflate("0/c/6"),
-    "streamed": lambda b: b.stream("0/c/8"),
-    "gap": lambda b: b.set("0/c/9", before=b"gap"),
-    "another order": lambda b: b.reorder("0/c/9", "0/c/3", "0/c/4"),
-    "another name": lambda b: b.set("0/c/4", local={"name": b"0/c/X"}),
-    "another size": lambda b: b.set("0/c/4", local={"uncompressed": 3}),
-    "damaged value": lambda b: b.set("0/c/4", data=bytes(len(b["0/c/4"].data))),
-    "an archive inside": lambda b: b.value("0/c/4", ArchiveBuilder.valid().build()),
-}
-
-
-@pytest.mark.parametrize("write", FAST)
-@pytest.mark.parametrize("change", CHANGES)
-def test_neighbours_of_an_archive_are_checked_one_by_one(tmp_path, write, change):
-    CHANGES[change](built()).write(tmp_path / "source.zip")
-
-    def result(name, way):
-        source = archive_source(tmp_path / "source.zip")
-        keys = [key for key in source.iter_keys() if key.startswith("0/c/")]
-        try:
-            return archive_of(map(source.entry, keys), tmp_path / name, way)
-        except FormatError as error:
-            return error.rule, str(error)
-
-    expected = result("plain.zip", archive_sink.write_entries)
-    assert result("fast.zip", write) == expected
-    refused = ("another name", "another size", "damaged value", "an archive inside")
-    assert isinstance(expected, tuple) == (change in refused)
 
 
 @pytest.mark.skipif(not fast_assembling.is_available(), reason="needs os.preadv")

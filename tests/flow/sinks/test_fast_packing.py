@@ -1,7 +1,6 @@
 """The plain and the fast way of writing files into an archive: the same bytes, the same refusals."""
 
 import os
-import zipfile
 
 import pytest
 
@@ -92,27 +91,6 @@ def test_a_pipe_that_takes_a_files_place_does_not_hang(tmp_path, write):
     os.mkfifo(root / "0")
     with open(tmp_path / "a.zip", "w+b") as file, pytest.raises((FormatError, OSError)):
         write(ArchiveWriter(file.fileno()), listing)
-
-
-@pytest.mark.parametrize("write", WAYS)
-@pytest.mark.parametrize("padding", [0, 5 << 20])
-def test_a_file_that_is_an_archive_is_refused_whatever_its_name(tmp_path, write, padding):
-    root = make_sizes(tmp_path / "h", 10)
-    with zipfile.ZipFile(root / "1", "w") as archive:
-        archive.writestr("zarr.json", b"{}" + bytes(padding))
-        archive.comment = b"a comment"
-    with pytest.raises(FormatError, match="is a ZIP archive inside") as caught:
-        archive_of(root, tmp_path / "a.zip", write)
-    assert caught.value.rule == "rfc9/not-embedded"
-
-
-def test_metadata_that_changed_since_it_was_checked_is_refused(tmp_path):
-    root = make_sizes(tmp_path / "h", 10)
-    plan = plan_copy(DirectorySource(list_directory(str(root))))
-    assert plan.metadata["zarr.json"] == b"{}"
-    (root / "zarr.json").write_bytes(b"[]")
-    with pytest.raises(FormatError, match="changed while it was read"):
-        list(plan.iter_head())
 
 
 def test_reading_a_whole_file_notices_changes(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Looking into archives and directories."""
 
-import zipfile
-
 import pytest
 from hierarchies import FIXTURES, tree
 from links import make_link
@@ -52,24 +50,6 @@ def test_with_the_promise_reads_do_not_depend_on_the_number_of_entries(tmp_path)
     assert big.bytes < 300_000  # of an archive of 9 MB
 
 
-@pytest.mark.parametrize("many", [0, 1 << 30])
-@pytest.mark.parametrize("deflated", [False, True])
-def test_both_ways_of_reading_the_directory_agree_with_zipfile(tmp_path, monkeypatch, many, deflated):
-    monkeypatch.setattr(browsing, "MANY_ENTRIES", many)
-    values = {**tree(FIXTURES / "series.ome.zarr"), "µ.xml": b"name", "empty": b""}
-    path = zip_values(tmp_path / "a.zip", values, deflated=deflated)
-    path.write_bytes(b"prepended" + path.read_bytes())
-    view = open_view(Place.parse(str(path)))
-    with zipfile.ZipFile(path) as archive:
-        infos = archive.infolist()
-        found = list(view.iter_items())
-        assert [(item.key, item.size, item.header.crc32) for item in found] == [
-            (info.filename, info.file_size, info.CRC) for info in infos
-        ]
-        assert all(item.header.header_offset == info.header_offset for item, info in zip(found, infos, strict=True))
-    assert {item.key: b"".join(view.iter_value(item)) for item in found} == values
-
-
 def test_names_in_old_code_pages(tmp_path, monkeypatch):
     data = bytearray(zip_values(tmp_path / "a.zip", {"caf.": b"1"}).read_bytes())
     data = bytes(data).replace(b"caf.", b"caf\x82")
@@ -78,15 +58,6 @@ def test_names_in_old_code_pages(tmp_path, monkeypatch):
         view = ArchiveView(MemorySource(data))
         assert [item.key for item in view.iter_items()] == ["café"]
         assert b"".join(view.iter_value(view.find("café"))) == b"1"
-
-
-def test_of_entries_of_one_name_the_last_counts(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("key", b"old")
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr("key", b"new")
-    view = open_view(Place.parse(str(tmp_path / "a.zip")))
-    assert b"".join(view.iter_value(view.find("key"))) == b"new"
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path):

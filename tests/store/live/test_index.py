@@ -4,10 +4,9 @@ import json
 import os
 
 import pytest
-from stores import join_all, start_all
 
 from ozx.store.growing_file import Slot
-from ozx.store.live.index import Index, IndexWriter, index_of
+from ozx.store.live.index import IndexWriter, index_of
 
 ARRAY = json.dumps({"node_type": "array", "shape": [1, 8, 8]}).encode()
 
@@ -66,12 +65,3 @@ def test_systems_without_locks_have_no_index(partial, monkeypatch):
     fill(writer)
     assert not os.path.exists(index_of(partial))
     writer.close("finished")
-
-
-@pytest.mark.posix("needs file locks")
-def test_threads(partial):
-    writer = begin(partial)
-    join_all(start_all(lambda at: [writer.add_value(f"{at}/{n}", slot(n)) for n in range(200)], range(4)))
-    index = Index(index_of(partial))
-    assert index.look()
-    assert len(index.values) == 800

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ozx.archive.byte_source import FileSource
-from ozx.store.pixels.blocks import join_spans, read_blocks, tile_spans
+from ozx.store.pixels.blocks import join_spans, read_blocks
 
 
 @pytest.fixture
@@ -31,20 +31,3 @@ def test_requests_that_wait_for_each_other_end(source):
     for thread in threads:
         thread.join(30)
     assert len(ends) == 24
-
-
-def test_memory_gets_its_bytes_alone_or_among_other_spans(source):
-    """Inner chunks of a hostile shard may overlap, and the shard's blocks begin before and end behind them."""
-    kept, spans = [], [(20, 60), (60, 100), (60, 90), (70, 80), (200_000, 300_000), (300_000, 300_010)]
-    into = [bytearray(stop - start) for start, stop in spans]
-    places = [(start, stop, memoryview(part)) for (start, stop), part in zip(spans, into, strict=True)]
-    for blocks in (join_spans(places, 1), tile_spans(places, 10, 300_020, 2)):
-        assert [block.stop - block.start for block in blocks if block.into is not None][-2:] == [100_000, 10]
-        for part in into:
-            part[:] = bytes(len(part))
-        for block in blocks:
-            block.finish = lambda data: kept.append(bytes(data))
-        read_blocks(source, blocks, 1)
-        everything = source.read_at(0, 300_020)
-        assert into == [everything[start:stop] for start, stop in spans]
-    assert b"".join(kept[-len(blocks) :]) == everything[10:300_020]

@@ -4,14 +4,13 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numcodecs
 import numpy as np
 import pytest
 import zarr
-from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 import ozx
 from ozx.archive.reader import ArchiveReader
@@ -27,10 +26,7 @@ LAYOUTS = {
     "zstd": {"chunks": CHUNK, "compressors": [ZstdCodec()]},
     "gzip": {"chunks": CHUNK, "compressors": [GzipCodec()]},
     "blosc": {"chunks": CHUNK, "compressors": [BloscCodec(cname="lz4")]},
-    "checksums": {"chunks": CHUNK, "compressors": [Crc32cCodec(), ZstdCodec(), Crc32cCodec()]},
     "checksum": {"chunks": CHUNK, "compressors": [Crc32cCodec()]},
-    "big-endian": {"chunks": CHUNK, "serializer": BytesCodec(endian="big"), "compressors": [ZstdCodec()]},
-    "transposed": {"chunks": CHUNK, "filters": [TransposeCodec(order=(2, 0, 1))], "compressors": [ZstdCodec()]},
     "transposed-uncompressed": {"chunks": CHUNK, "filters": [TransposeCodec(order=(1, 2, 0))], "compressors": None},
     "one-chunk": {"chunks": SHAPE, "compressors": None},
     "shards": {"chunks": CHUNK, "shards": SHARD, "compressors": [ZstdCodec()]},
@@ -41,23 +37,6 @@ LAYOUTS = {
         "compressors": None,
         "serializer": ShardingCodec(chunk_shape=(2, 32, 64), codecs=[ShardingCodec(chunk_shape=CHUNK)]),
     },
-}
-
-SELECTIONS = {
-    "all": ("basic", (Ellipsis,)),
-    "plane": ("basic", (2,)),
-    "row": ("basic", (1, 17)),
-    "column": ("basic", (slice(None), slice(None), 33)),
-    "window": ("basic", (slice(1, 4), slice(10, 60), slice(20, 80))),
-    "steps": ("basic", (slice(None, None, 2), slice(3, 70, 7), slice(0, 90, 11))),
-    "pixel": ("basic", (4, 69, 89)),
-    "nothing": ("basic", (slice(0, 0),)),
-    "lists": ("oindex", ([0, 3], [1, 17, 69], slice(5, 40))),
-    "list-and-number": ("oindex", (3, [69, 2, 2], slice(None, None, 3))),
-    "mask-of-an-axis": ("oindex", (np.array([True, False, True, False, True]), slice(None), [0, 88])),
-    "points": ("vindex", ([0, 4, 4, 2], [0, 69, 3, 3], [89, 0, 33, 33])),
-    "mask": ("mask", None),
-    "block": ("blocks", (0, 0)),
 }
 
 
@@ -73,54 +52,10 @@ def written(path: Path, dtype: str = "u2", *, fill: object = 7, **layout: object
     return path
 
 
-def both(path: Path) -> tuple[zarr.Array, zarr.Array]:
-    plain = zarr.open_group(ozx.OzxStore(path), mode="r")["0"]
-    return plain, ozx.open(path)["0"]
-
-
-def selected(array: zarr.Array, kind: str, selection: object) -> object:
-    if kind == "mask":
-        mask = np.random.default_rng(2).random(array.shape) > 0.97
-        return array.get_mask_selection(mask)
-    return {"basic": array, "oindex": array.oindex, "vindex": array.vindex, "blocks": array.blocks}[kind][selection]
-
-
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("layouts")
     return {name: written(folder / f"{name}.ozx", **layout) for name, layout in LAYOUTS.items()}
-
-
-@pytest.mark.usefixtures("read_alone")
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_selection_has_the_pixels_of_zarr(archives: dict[str, Path], layout: str) -> None:
-    plain, ours = both(archives[layout])
-    assert type(ours) is ozx.Array
-    for name, (kind, selection) in SELECTIONS.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected, found = selected(plain, kind, selection), selected(ours, kind, selection)
-        assert np.shape(found) == np.shape(expected), name
-        assert np.asarray(found).dtype == np.asarray(expected).dtype, name
-        np.testing.assert_array_equal(found, expected, err_msg=name)
-
-
-def test_arrays_that_only_zarr_reads(tmp_path: Path) -> None:
-    path = tmp_path / "others.ozx"
-    with ozx.OzxStore(path, "w") as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        root.create_array("texts", shape=(3,), chunks=(2,), dtype=str)[:] = np.array(["a", "bc", ""], object)
-        point = root.create_array("point", shape=(), dtype="i4")
-        point[()] = 5
-        fields = root.create_array("fields", shape=(4,), chunks=(2,), dtype=[("a", "i4"), ("b", "f8")])
-        fields[:] = np.array([(n, n / 2) for n in range(4)], fields.dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        group = ozx.open(path)
-        assert list(group["texts"][:]) == ["a", "bc", ""]
-        assert int(group["point"][()]) == 5
-        assert group["fields"][:]["b"].tolist() == [0, 0.5, 1, 1.5]
 
 
 def position_of(path: Path, key: str) -> tuple[int, int]:
@@ -136,17 +71,6 @@ def damage(path: Path, offset: int) -> None:
         byte = file.read(1)[0]
         file.seek(offset)
         file.write(bytes([byte ^ 0x55]))
-
-
-@pytest.mark.parametrize("layout", ["uncompressed", "zstd", "one-chunk", "uncompressed-shards"])
-def test_damaged_entries_are_named(tmp_path: Path, layout: str) -> None:
-    path = written(tmp_path / "cells.ozx", **LAYOUTS[layout])
-    offset, _ = position_of(path, "0/c/0/0/0")
-    damage(path, offset + 40)
-    with pytest.raises(FormatError, match=r"0/c/0/0/0.*CRC-32") as raised:
-        ozx.open(path)["0"][:]
-    assert raised.value.rule == "zip/crc"
-    assert raised.value.path == str(path)
 
 
 def test_damaged_inner_chunks_are_named(tmp_path: Path) -> None:
@@ -177,16 +101,6 @@ def test_chunks_that_decode_to_more_are_errors(tmp_path: Path) -> None:
             store.set_sync("0/c/0/0/0", bomb)
         with pytest.raises(UndecodableChunkError, match=r"0/c/0/0/0: .*(at most|to more)"):
             ozx.open(path)["0"][:]
-
-
-def test_many_threads_read_one_array(archives: dict[str, Path]) -> None:
-    for layout in ("zstd", "shards"):
-        plain, ours = both(archives[layout])
-        expected = plain[:]
-        with ThreadPoolExecutor(16) as pool:
-            planes = list(pool.map(ours.__getitem__, [number % SHAPE[0] for number in range(64)]))
-        for number, plane in enumerate(planes):
-            np.testing.assert_array_equal(plane, expected[number % SHAPE[0]])
 
 
 @pytest.mark.posix("Windows has no fork")

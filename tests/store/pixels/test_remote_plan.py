@@ -2,13 +2,11 @@
 
 import gc
 import os
-import random
 import signal
 import threading
 import time
 import warnings
 import weakref
-import zipfile
 from pathlib import Path
 from queue import Queue
 
@@ -19,9 +17,7 @@ from servers import serving
 from zarr.codecs import ZstdCodec
 
 import ozx
-from ozx.codecs.bounded import UndecodableChunkError
-from ozx.errors import FormatError, OzxError
-from tests.store.pixels.test_pipeline import LAYOUTS, SELECTIONS, SHAPE, damage, position_of, selected
+from ozx.errors import OzxError
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -49,27 +45,6 @@ def build(
     if is_packed:  # without the room for metadata that the store leaves before the first value
         ozx.repack(first, path)
     return pixels
-
-
-@pytest.mark.usefixtures("read_alone")
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_selection_has_the_pixels_of_zarr(tmp_path: Path, layout: str) -> None:
-    build(tmp_path / "a.ozx", SHAPE, "u2", LAYOUTS[layout])
-    expected = zarr.open_group(ozx.OzxStore(tmp_path / "a.ozx"), mode="r")["0"]
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        for name, (kind, selection) in SELECTIONS.items():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found, wanted = selected(array, kind, selection), selected(expected, kind, selection)
-            np.testing.assert_array_equal(found, wanted, err_msg=name)
-        chance = random.Random(1)
-        windows = [
-            tuple(slice(start := chance.randrange(length), start + chance.randrange(1, 9)) for length in SHAPE)
-            for _ in range(30)
-        ]
-        for window, pixels in zip(windows, array.read_many(windows), strict=True):
-            np.testing.assert_array_equal(pixels, expected[window], err_msg=str(window))
 
 
 @pytest.mark.usefixtures("read_alone")
@@ -133,39 +108,6 @@ def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: st
         np.testing.assert_array_equal(array[:], pixels)
 
 
-def test_a_changed_file_is_an_error(tmp_path: Path) -> None:
-    build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])
-    build(tmp_path / "b.ozx", (SIDE, SIDE), "u8", LARGE["chunks"])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        array[0, 0]
-        server.data, server.etag = (tmp_path / "b.ozx").read_bytes(), '"another"'
-        with pytest.raises(FormatError, match="changed"):
-            array[:]
-
-
-@pytest.mark.parametrize("layout", ["uncompressed", "chunks", "shards"])
-def test_damage_is_named(tmp_path: Path, layout: str) -> None:
-    path = tmp_path / "a.ozx"
-    build(path, (SIDE, SIDE), "u8", LARGE[layout])
-    offset, _ = position_of(path, "0/c/0/0")
-    damage(path, offset + 40)
-    with serving(path.read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        with pytest.raises((FormatError, UndecodableChunkError), match="0/c/0/0"):
-            array[:]
-
-
-@pytest.mark.parametrize("status", [403, 404, 410])
-def test_a_server_that_refuses(tmp_path: Path, status: int) -> None:
-    build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["uncompressed"])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        server.failures = [status] * 100
-        with pytest.raises(OzxError):
-            array[:]
-
-
 @pytest.mark.ci
 def test_one_of_many_requests_fails(tmp_path: Path) -> None:
     """The others are cancelled or ignored, and the array can be read again."""
@@ -179,36 +121,6 @@ def test_one_of_many_requests_fails(tmp_path: Path) -> None:
                 array.vindex[rows, [0] * 8]
             assert server.failures == []
             np.testing.assert_array_equal(array.vindex[rows, [0] * 8], pixels[::PIECE, 0])
-
-
-def test_headers_of_other_writers(tmp_path: Path) -> None:
-    """Where the offset of a shard is uncertain, the store is asked for it."""
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shard"])
-    with zipfile.ZipFile(tmp_path / "a.ozx") as old, zipfile.ZipFile(tmp_path / "b.ozx", "w") as new:
-        for name in old.namelist():
-            entry = zipfile.ZipInfo(name)
-            entry.extra = b"\x55\x54\x05\x00\x01\x00\x00\x00\x00"  # 0x5455, a time
-            new.writestr(entry, old.read(name))
-    with serving((tmp_path / "b.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        np.testing.assert_array_equal(array[:], pixels)
-        np.testing.assert_array_equal(array[3:9, 70:90], pixels[3:9, 70:90])
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("layout", LARGE)
-def test_deflated_entries_are_read(tmp_path: Path, layout: str) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
-    with (
-        zipfile.ZipFile(tmp_path / "a.ozx") as old,
-        zipfile.ZipFile(tmp_path / "b.ozx", "w", zipfile.ZIP_DEFLATED) as new,
-    ):
-        for name in old.namelist():
-            new.writestr(name, old.read(name))
-    with serving((tmp_path / "b.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        assert array[3, 3] == pixels[3, 3]
-        np.testing.assert_array_equal(array[:], pixels)
 
 
 @pytest.mark.posix("a system that lets no program signal itself")
