@@ -107,11 +107,6 @@ def test_a_manifest_lists_the_picture_as_no_copy(tmp_path, has_old):
     assert verify(path).entries == len(times)
 
 
-def test_zarr_2_is_drawn_before_it_is_converted(tmp_path):
-    ozx.repack(LEGACY, tmp_path / "a.ozx", thumbnail=True)
-    assert_same_picture(embedded(tmp_path / "a.ozx"), drawn(tmp_path / "a.ozx", tmp_path))
-
-
 def test_an_old_picture_is_replaced_and_kept_without_the_option(tmp_path):
     source = shutil.copytree(IMAGE, tmp_path / "cells.ome.zarr")
     (source / "Thumbnails").mkdir()

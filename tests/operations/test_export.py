@@ -7,12 +7,10 @@ import ome_types
 import pytest
 import tifffile
 import zarr
-from counting_progress import CountingProgress
 from exported import validate
 from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import add_image, new_group
-from servers import serving
 from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, squeezed_axes, squeezed_series, write, write_ome
 from uris import ozx_uri
 from zarr.storage import LocalStore
@@ -255,19 +253,6 @@ def test_levels_of_rounded_lengths_cover_the_same_area(tmp_path, rounding, has_t
     assert result.images[0].levels == ("0", "1", "2", "3")
 
 
-@pytest.mark.parametrize(("levels", "kept", "size"), [("0", "0", 0.325), (":2", "01", 0.325), ("1:", "12", 0.65)])
-def test_some_levels(tmp_path, levels, kept, size):
-    result = ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", levels=levels)
-    assert result.images[0].levels == tuple(kept)
-    assert read(tmp_path / "a.tif")[1].images[0].pixels.physical_size_x == size
-
-
-@pytest.mark.parametrize("levels", ["7:", "5", "1:1", ":0"])
-def test_levels_that_no_image_has_are_refused(tmp_path, levels):
-    with pytest.raises(UsageError, match="no image has any of the levels"):
-        ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", levels=levels)
-
-
 def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
     source = FIXTURES / "image.ome.zarr"
     assert not ozx.export(source, tmp_path / "a.tif").bigtiff
@@ -337,14 +322,6 @@ def test_nodes_that_are_no_images(tmp_path):
     zarr.create_group(empty)
     with pytest.raises(UnsupportedError, match="expected images; found no OME-Zarr metadata"):
         ozx.export(empty, tmp_path / "a.tif")
-
-
-def test_a_url(tmp_path):
-    pytest.importorskip("obstore")
-    packed = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
-    with serving(packed.read_bytes()) as server:
-        ozx.export(server.url, tmp_path / "a.tif")
-    assert_same(packed, tmp_path / "a.tif")
 
 
 # What was imported
@@ -606,13 +583,6 @@ def test_the_damaged_part_of_a_large_image_is_named(tmp_path):
     (source / "0" / "c" / "7" / "0").write_bytes(b"nonsense")
     with pytest.raises(FormatError, match=r"the damage is within y=[0-9]+:4096 of the array 0$"):
         ozx.export(source, tmp_path / "a.tif")
-
-
-def test_progress_counts_the_pixels(tmp_path):
-    progress = CountingProgress()
-    ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", progress=progress)
-    assert progress.done == 2 * 2 * (256**2 + 128**2 + 64**2)
-    assert (progress.phases, progress.stopped) == ([("a.tif", progress.done)], 1)
 
 
 def test_region_and_channels_are_those_of_a_crop(tmp_path):

@@ -108,18 +108,6 @@ def test_a_name_of_two_channels_needs_numbers(tmp_path):
     assert extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="1").images[0].region["c"] == (1, 2)
 
 
-def test_channels_with_gaps_are_taken_in_whole_chunks(tmp_path):
-    pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", "ABCDEF", "c=2,y=80,x=90")
-    result = extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="A,E,F")
-    assert result.images[0].channels == (0, 1, 4, 5)
-    (note,) = result.notes
-    assert "channels 0, 4, 5 became 0, 1, 4, 5, because only whole chunks are copied" in note
-    assert "ozx repack FILE NEW.ozx --chunks c=1 separates them first" in note
-    assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[[0, 1, 4, 5]]).all()
-    ozx.repack(tmp_path / "a.ozx", tmp_path / "c.ozx", chunks="c=1")
-    assert extract(tmp_path / "c.ozx", tmp_path / "d.ozx", channels="A,E,F").images[0].channels == (0, 4, 5)
-
-
 def test_shards_between_the_channels_are_not_even_opened(tmp_path):
     pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", "ABCDEF", "c=1,y=80,x=45", "c=1,y=80,x=90")
     ozx.unpack(tmp_path / "a.ozx", tmp_path / "a")
@@ -191,48 +179,6 @@ def test_omero_that_does_not_fit_is_kept_with_a_note(tmp_path):
     result = extract(tmp_path / "a", tmp_path / "a.ozx", region="c=1")
     assert ome(tmp_path / "a.ozx")["omero"] == omero
     assert any("omero lists 1 channels, but the image has 3" in note for note in result.notes)
-
-
-@pytest.mark.ci
-def test_labels_at_other_scales_and_places(tmp_path, take):
-    source = tmp_path / "a"
-    write_image(source, (2, 128, 128), (1, 16, 16), axes="cyx", levels=2)
-    write_labels(source, ["coarse", "offset", "far", "flat"])
-    fourfold = {"y": 1.3, "x": 1.3}
-    write_image(source / "labels/coarse", (32, 32), (8, 8), levels=2, label=True, scales=fourfold, shift=0.4875)
-    write_image(source / "labels/offset", (64, 64), (16, 16), levels=2, label=True, shift=32 * 0.325)
-    write_image(source / "labels/far", (16, 16), (8, 8), levels=2, label=True, shift=100 * 0.325)
-    write_image(source / "labels/flat", (1, 128, 128), (1, 16, 16), axes="cyx", levels=2, label=True)
-    result, out = take(source, region="y=64:128,x=64:96,c=1")
-    found = check_part(source, out)
-    assert found["", "0"] == ((1, 64, 64), (1, 64, 32))
-    assert found["", "1"] == ((1, 32, 32), (1, 32, 16))
-    assert found["labels/coarse", "0"] == ((16, 16), (16, 8))
-    assert found["labels/coarse", "1"] == ((8, 8), (8, 8))  # shows more: one chunk is as wide as two of the image
-    assert found["labels/offset", "0"] == ((32, 32), (32, 32))
-    assert found["labels/flat", "0"] == ((0, 64, 64), (1, 64, 32))
-    assert ome(out, "labels")["labels"] == ["coarse", "offset", "flat"]
-    assert any("labels/far: left out: it lies outside of the region" in note for note in result.notes)
-    assert any("labels/coarse: level 1 cannot be cropped to exactly the region" in note for note in result.notes)
-    assert not [key for key in values_of(out) if "far" in key]
-    for name in ("coarse", "offset", "flat"):
-        shutil.rmtree(source / "labels" / name)
-    write_labels(source, ["far"])
-    extract(source, tmp_path / "b.ozx", region="y=:16")
-    assert not [key for key in values_of(tmp_path / "b.ozx") if "labels" in key]
-    check_part(source, tmp_path / "b.ozx")
-
-
-@pytest.mark.ci
-def test_levels_that_end_before_the_region_keep_their_last_chunk(tmp_path, take):
-    write_image(tmp_path / "a", (255, 20), (5, 5), levels=7)
-    _, out = take(tmp_path / "a", region="y=254,x=:5", levels=":")
-    found = check_part(tmp_path / "a", out)
-    assert found["", "0"] == ((250, 0), (5, 5))
-    assert found["", "6"] == ((0, 0), (3, 1))
-    write_image(tmp_path / "b", (255, 4), (1, 4), levels=7)
-    extract(tmp_path / "b", tmp_path / "b.ozx", region="y=254", levels=":")
-    assert check_part(tmp_path / "b", tmp_path / "b.ozx")["", "6"] == ((2, 0), (1, 1))
 
 
 def test_levels_that_lie_elsewhere(tmp_path):

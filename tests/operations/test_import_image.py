@@ -2,12 +2,10 @@
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import tifffile
-from counting_progress import CountingProgress
 from tiffs import (
     damage_segment,
     expected,
@@ -364,40 +362,6 @@ def test_labels(tmp_path):
             ozx.import_image(path, tmp_path / "wrong.ozx", labels=True)
 
 
-def test_layout_and_levels_as_asked_for(tmp_path):
-    path = write(tmp_path / "a.tif", pixels((900, 700)))
-    group = imported(path, chunks="y=128,x=128", shards="y=512,x=512", codec="zstd:3", downsample="none")
-    assert (group["0"].chunks, group["0"].shards) == ((128, 128), (512, 512))
-    assert "1" not in group
-    group = imported(path, method="nearest", shards="none")
-    np.testing.assert_array_equal(group["1"][:], pixels((900, 700))[::2, ::2])
-    assert group["0"].shards is None
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_same_file_becomes_the_same_bytes(tmp_path, threads):
-    path = write(tmp_path / "a.tif", pixels((1500, 1700)), tile=(256, 256), compression="zlib")
-    first = ozx.import_image(path, tmp_path / "1.ozx", sync=False)
-    with ThreadPoolExecutor(threads) as pool:
-        second = ozx.import_image(path, tmp_path / "2.ozx", sync=False, executor=pool)
-    assert (tmp_path / "1.ozx").read_bytes() == (tmp_path / "2.ozx").read_bytes()
-    assert first.entries == second.entries
-
-
-def test_a_thumbnail(tmp_path):
-    path = write(tmp_path / "a.tif", pixels((300, 400)))
-    imported(path)
-    plain = [entry.key for entry in ozx.list_entries(tmp_path / "out.ozx")]
-    result = ozx.import_image(path, tmp_path / "out.ozx", thumbnail=True, force=True, sync=False)
-    assert not [f for f in ozx.validate(tmp_path / "out.ozx", profile="strict").findings if f.severity != "note"]
-    keys = [entry.key for entry in ozx.list_entries(tmp_path / "out.ozx")]
-    picture, group = "Thumbnails/thumbnail.png", "Thumbnails/zarr.json"
-    assert (sorted(keys), keys[-1], result.entries) == (sorted([*plain, group, picture]), picture, len(keys))
-    (named,) = ozx.open(tmp_path / "out.ozx").attrs["thumbnails"]
-    assert named == {"width": 256, "height": 192, "media_type": "image/png", "path": picture}
-    assert b"".join(ozx.read_value(tmp_path / "out.ozx", keys[-1])).startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize(("on_error", "fails"), [("fail", True), ("fill", False)])
 def test_a_damaged_tile(tmp_path, on_error, fails):
     path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(128, 128), compression="zlib")
@@ -483,20 +447,6 @@ def test_options_that_mean_nothing(tmp_path, options):
     assert os.listdir(tmp_path) == ["a.tif"]
 
 
-def test_many_files_go_on_after_a_failure(tmp_path):
-    paths = [write(tmp_path / f"{number}.tif", pixels((60, 70), seed=number)) for number in range(3)]
-    paths[1].write_bytes(b"no TIFF")
-    for jobs in (1, 2):
-        out = tmp_path / f"out-{jobs}"
-        results = ozx.import_images(paths, out_dir=out, jobs=jobs, sync=False).results
-        assert [result.status for result in results] == ["imported", "failed", "imported"]
-        assert "expected a TIFF file" in results[1].error["message"]
-        assert sorted(os.listdir(out)) == ["0.ozx", "2.ozx"]
-    again = ozx.import_images(paths, out_dir=out, resume=True, sync=False).results
-    assert [result.status for result in again] == ["skipped", "failed", "skipped"]
-    assert again[0].entries == results[0].entries
-
-
 def test_resuming_says_which_options_a_complete_file_lacks(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
     ozx.import_image(path, sync=False)
@@ -567,12 +517,6 @@ def test_files_that_are_one_image_are_imported_once(tmp_path, jobs):
     assert os.listdir(tmp_path / "out") == ["part-0.ozx"]
 
 
-def test_two_sources_of_one_name(tmp_path):
-    paths = [write(tmp_path / name, pixels((60, 70))) for name in ("a.tif", "a.tiff")]
-    with pytest.raises(UsageError, match="both become"):
-        ozx.import_images(paths)
-
-
 def test_hundreds_of_files_need_few_descriptors(tmp_path):
     count = 150
     stack = pixels((count, 20, 30))
@@ -602,36 +546,12 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
     assert max(most) < before + (100 if hasattr(os, "pread") else 300)
 
 
-def test_progress_counts_the_pixels_once(tmp_path):
-    path = write(tmp_path / "a.tif", pixels((1500, 1700)), tile=(256, 256))
-    progress = CountingProgress()
-    ozx.import_image(path, sync=False, progress=progress)
-    size = 1500 * 1700 * 2
-    assert (progress.phases, progress.done, progress.stopped) == ([("a.ozx", size)], size, 1)
-
-
 def test_unsupported_pixels_leave_nothing(tmp_path):
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, np.zeros((30, 40), "complex64"))
     with pytest.raises(UnsupportedError, match=r"a\.tif: .*complex"):
         ozx.import_image(path)
     assert os.listdir(tmp_path) == ["a.tif"]
-
-
-REAL = [
-    "4D-series.ome.tif",
-    "multi-channel-z-series.ome.tif",
-    "multi-channel.ome.tif",
-    "single-channel.ome.tiff",
-    "Channel1-01-A-01.tif",
-]
-
-
-@needs_samples
-@pytest.mark.parametrize("name", REAL)
-def test_real_files(tmp_path, name):
-    group = imported(sample(name), tmp_path / "out.ozx")
-    check_pixels(group, sample(name))
 
 
 @needs_samples

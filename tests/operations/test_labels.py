@@ -301,13 +301,6 @@ def test_labels_of_a_field_of_a_plate(tmp_path):
     assert [label.path for label in ozx.inspect(path).labels] == ["A/1/0/labels/more"]
 
 
-def test_labels_of_an_image_of_a_folder_by_the_folders_own_path(tmp_path):
-    folder = shutil.copytree(FIXTURES / "series.ome.zarr", tmp_path / "series.zarr")
-    shape = ozx.inspect(folder).images[0].levels[0].shape
-    add(folder, "cells", np.ones(shape[1:], "uint8"), node="0")
-    assert ozx.inspect(folder).labels[0].path == "0/labels/cells"
-
-
 def test_the_version_of_the_image_is_that_of_its_labels(tmp_path):
     path = tmp_path / "a.ozx"
     ozx.write_image(path, PIXELS, axes="cyx", ome_version="0.6", sync=False)

@@ -14,11 +14,6 @@ from ozx.operations.list_entries import list_entries
 IMAGE = FIXTURES / "image.ome.zarr"
 
 
-def test_a_listing_can_be_iterated_again(tmp_path):
-    listing = list_entries(pack_tree(IMAGE, tmp_path / "a.ozx"))
-    assert [entry.key for entry in listing] == [entry.key for entry in listing] == list(sort_values(tree(IMAGE)))
-
-
 @pytest.mark.parametrize("comment", [PROMISE, b""])
 def test_nodes_only(tmp_path, comment):
     path = pack_tree(IMAGE, tmp_path / "a.ozx", comment)
@@ -29,15 +24,6 @@ def test_nodes_only(tmp_path, comment):
 def test_nodes_of_zarr_v2():
     keys = {entry.key for entry in list_entries(FIXTURES / "legacy.ome.zarr", nodes=True)}
     assert keys == {key for key in tree(FIXTURES / "legacy.ome.zarr") if "/.z" in f"/{key}"}
-
-
-def test_a_directory_has_no_offsets(hierarchy):
-    answer = list_entries(hierarchy).to_dict()
-    assert {entry["key"]: entry["size"] for entry in answer["entries"]} == {
-        key: len(value) for key, value in tree(hierarchy).items()
-    }
-    assert all(entry[name] is None for entry in answer["entries"] for name in ("offset", "crc32", "method"))
-    assert answer["path"] == str(hierarchy)
 
 
 def test_a_damaged_local_header_has_no_offset(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES
 from packed import pack_with_manifest_inside
 from servers import serving, serving_folder
 
@@ -43,11 +43,6 @@ class TestRecover:
         assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
         assert (result.entries, result.complete, result.arrays) == (expected.entries, False, expected.arrays)
         assert not [name for name in os.listdir(tmp_path) if name.startswith("ozx-copy")]
-
-    def test_many(self, served, tmp_path):
-        url = f"{served.url}/cells.ozx"
-        assert run(["recover", url, "--out-dir", str(tmp_path / "out")]) == 0
-        assert ozx.validate(tmp_path / "out" / "cells.ozx").valid
 
     def test_nothing_to_recover(self, tmp_path):
         with serving(b"no archive" * 100) as server:
@@ -102,40 +97,14 @@ class TestVerify:
         with pytest.raises(UsageError, match="found the node 0 in a file"):
             verify(f"{served.url}/cells.ozx|zip:0/")
 
-    def test_a_bucket(self, bucket):  # noqa: F811
-        ozx.pack(IMAGE, f"{bucket.url}/a.ozx", manifest=True, checksum="sha256")
-        assert verify(f"{bucket.url}/a.ozx").entries == 71
-
 
 class TestUnpack:
-    @pytest.mark.ci
-    def test_a_bucket(self, bucket, monkeypatch):  # noqa: F811
-        for path in IMAGE.rglob("*"):
-            if path.is_file():
-                bucket.client.upload_file(str(path), bucket.name, f"day 1/image.ome.zarr/{path.relative_to(IMAGE)}")
-        bucket.client.put_object(Bucket=bucket.name, Key="day 1/image.ome.zarr/0/", Body=b"")
-        result = ozx.unpack(f"{bucket.url}/day%201/image.ome.zarr")
-        assert result.path == "image.ome.zarr"
-        assert tree("image.ome.zarr") == tree(IMAGE)
-        assert ozx.pack(f"{bucket.url}/day%201/image.ome.zarr").entries == 71
-        with pytest.raises(UsageError, match="exists"):
-            ozx.unpack(f"{bucket.url}/day%201/image.ome.zarr")
-        assert ozx.unpack(f"{bucket.url}/day%201/image.ome.zarr", force=True).entries == result.entries
-
     def test_names_that_lead_out(self, bucket):  # noqa: F811
         for key in ("zarr.json", "a/../../b"):
             bucket.client.put_object(Bucket=bucket.name, Key=f"x.zarr/{key}", Body=b"{}")
         with pytest.raises((FormatError, ResourceError)):
             ozx.unpack(f"{bucket.url}/x.zarr")
         assert os.listdir() == []
-
-    def test_an_object_that_changes(self, tmp_path):
-        with serving_folder(FIXTURES) as server:
-            server.tags["/image.ome.zarr/0/zarr.json"] = '"first"'
-            server.statuses["/image.ome.zarr/1/c/0/0/0"] = 503
-            with ozx.storage_options(retry_config={"max_retries": 0}), pytest.raises(ResourceError, match="503"):
-                ozx.unpack(f"{server.url}/image.ome.zarr", tmp_path / "copy.zarr")
-        assert os.listdir(tmp_path) == []
 
 
 class TestOthers:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorstore
 import zarr
-from hierarchies import FIXTURES, make_image, tree
+from hierarchies import FIXTURES, tree
 from ome_zarr_models import open_ome_zarr
 from zarr.codecs import ShardingCodec, TransposeCodec
 from zarr.storage import ZipStore
@@ -174,57 +174,6 @@ def test_verify_reads_the_file_back(tmp_path, image, monkeypatch):
     with pytest.raises((ResourceError, FormatError)):
         repack(image, tmp_path / "b.ozx", shards="auto", verify=True)
     assert os.listdir(tmp_path) == ["a.ozx"]
-
-
-def test_a_file_may_take_its_own_place(tmp_path, image):
-    ozx.pack(image, tmp_path / "a.ozx")
-    before = tree(image)
-    with pytest.raises(UsageError, match="exists"):
-        repack(tmp_path / "a.ozx", tmp_path / "a.ozx", shards="auto")
-    repack(tmp_path / "a.ozx", tmp_path / "a.ozx", shards="auto", force=True)
-    repack(tmp_path / "a.ozx", tmp_path / "a.ozx", shards="none", chunk_checksums="drop", force=True)
-    assert tree(ozx.unpack(tmp_path / "a.ozx").path) == before
-
-
-WRONG = {
-    "shards": ({"shards": "big"}, UsageError, "expected auto, keep, none"),
-    "axis": ({"shards": "q=64"}, UsageError, "unknown axis 'q'"),
-    "multiple": ({"shards": "y=63"}, UsageError, "multiple of the chunk"),
-    "codec": ({"codec": "zip"}, UsageError, "zip"),
-    "chunk axis": ({"chunks": "q=64"}, UsageError, "q"),
-    "jobs": ({"jobs": 0}, UsageError, "expected at least 1 job; got 0"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_wishes_are_refused_and_nothing_is_written(tmp_path, image, case):
-    options, error, words = WRONG[case]
-    with pytest.raises(error, match=words):
-        repack(image, tmp_path / "a.ozx", **options)
-    assert os.listdir(tmp_path) == []
-
-
-def test_wrong_sources_are_refused_and_nothing_is_written(tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "text.txt").write_text("no archive")
-    (tmp_path / "image.tif").write_bytes(b"II*\0" + bytes(100))
-    bare = make_image(tmp_path / "bare")
-    change(bare / "zarr.json", attributes={})
-    before = sorted(os.listdir(tmp_path))
-    for name in ("empty", "text.txt", "image.tif", "bare"):
-        with pytest.raises(FormatError) as caught:
-            repack(tmp_path / name, tmp_path / "a.ozx")
-        assert name in str(caught.value)
-    with pytest.raises((FileNotFoundError, ResourceError)):
-        repack(tmp_path / "missing", tmp_path / "a.ozx")
-    assert sorted(os.listdir(tmp_path)) == before
-
-
-def test_nothing_is_written_into_a_hierarchy(tmp_path, copy):
-    for place in (copy / "a.ozx", copy / "0" / "a.ozx", copy / "b.ome.zarr"):
-        with pytest.raises(UsageError, match="inside"):
-            repack(copy, place)
-    assert tree(copy) == tree(FIXTURES / "image.ome.zarr")
 
 
 def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):

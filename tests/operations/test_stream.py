@@ -2,7 +2,6 @@
 
 import os
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -65,20 +64,6 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
     }  # fmt: skip
     assert 0 < result.append_p999 <= result.longest_append < result.seconds
     assert result.rate == pytest.approx(2_400_000 / result.seconds)
-
-
-def test_frames_of_any_index_and_missing_ones(out, tmp_path):
-    with stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
-        for t, c in [(4, 1), (0, 0), (2, 1), (1, 0)]:
-            frames.write(PIXELS[t, c], (t, c))
-        frames.append(PIXELS[1, 1])
-    expected = np.zeros_like(PIXELS)
-    for t, c in [(4, 1), (0, 0), (2, 1), (1, 0), (1, 1)]:
-        expected[t, c] = PIXELS[t, c]
-    ozx.write_image(tmp_path / "b.ozx", expected, axes="tcyx", **layout_of(out))
-    assert_same_images(out, tmp_path / "b.ozx", windows=False)
-    assert [index for _, index in frames.result.missing] == [(0, 1), (2, 0), (3, 0), (3, 1), (4, 0)]
-    assert frames.result.to_dict()["missing"][0] == {"position": "", "index": [0, 1]}
 
 
 @pytest.mark.parametrize("version", ["0.5", "0.6"])
@@ -515,16 +500,6 @@ def test_a_wrong_frame_is_refused_and_the_stream_goes_on(out, frame):
         with pytest.raises(UsageError, match="expected 10 frames"):
             frames.append(PIXELS[0, 0])
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
-
-
-def test_no_warning_in_a_large_file(out):
-    pixels = np.random.default_rng(0).integers(1, 4000, (8, 1200, 1300)).astype("uint16")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with stream(out, axes="tyx", shape=pixels.shape, dtype="uint16", codec="none", sync=False) as frames:
-            take_all(frames, pixels)
-    np.testing.assert_array_equal(ozx.open(out)["0"][...], pixels)
-    assert_valid(out)
 
 
 def test_a_frame_that_comes_while_the_stream_closes_is_refused_or_stored(out, monkeypatch):

@@ -16,7 +16,7 @@ from servers import serving
 from uris import ozx_uri
 
 import ozx
-from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.location import Place
 from ozx.images.pictures.raster import encode_png
 from ozx.images.thumbnail import draw_thumbnail
@@ -60,19 +60,6 @@ def test_a_jpeg(cells, tmp_path, name):
     assert np.abs(difference).mean() < 8
 
 
-@pytest.mark.parametrize("name", ["image", "plate", "series", "sharded"])
-def test_a_file_and_the_directory_it_was_packed_from_look_the_same(tmp_path, name):
-    source = FIXTURES / f"{name}.ome.zarr"
-    thumbnail(source, tmp_path / "a.png")
-    thumbnail(pack_tree(source, tmp_path / "a.ozx"), tmp_path / "b.png")
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-
-
-def test_a_directory_with_zarr_v2(tmp_path):
-    result = thumbnail(FIXTURES / "legacy.ome.zarr", tmp_path / "a.png")
-    assert (result.width, result.height) == (120, 100)
-
-
 @pytest.mark.parametrize(
     ("form", "width", "level"),
     [
@@ -100,16 +87,6 @@ def test_a_url(cells, tmp_path):
     with serving(cells.read_bytes()) as server:
         thumbnail(server.url, tmp_path / "a.png", size=64)
     assert (tmp_path / "a.png").read_bytes() == drawn(cells, 64)
-
-
-def test_an_existing_picture(cells, tmp_path):
-    out = tmp_path / "a.png"
-    out.write_bytes(b"old")
-    with pytest.raises(UsageError, match=r"a\.png: the file exists already"):
-        thumbnail(cells, out)
-    assert out.read_bytes() == b"old"
-    thumbnail(cells, out, force=True)
-    assert read_picture(out).size == (256, 256)
 
 
 def test_a_failure_leaves_the_old_picture(cells, tmp_path):
@@ -143,11 +120,6 @@ def test_wrong_calls(cells, tmp_path, monkeypatch, arguments, message):
     with pytest.raises(UsageError, match=message):
         thumbnail(cells, **arguments)
     assert list(tmp_path.iterdir()) == [cells]
-
-
-def test_a_folder_that_does_not_exist(cells, tmp_path):
-    with pytest.raises(ResourceError, match="the folder does not exist"):
-        thumbnail(cells, tmp_path / "none" / "a.png")
 
 
 def test_files_of_which_there_is_no_picture(tmp_path):

@@ -52,21 +52,6 @@ def test_an_existing_directory_stays_unless_forced(tmp_path):
     assert tree(out) == {"new": b"1"}
 
 
-def test_a_directory_that_holds_the_archive_is_not_replaced(tmp_path):
-    (tmp_path / "out").mkdir()
-    path = zip_values(tmp_path / "out" / "a.zip", {"new": b"1"})
-    with pytest.raises(UsageError, match=r"contains the source .* and cannot be replaced"):
-        unpack(path, tmp_path / "out", force=True, replace_folder=True)
-    assert path.exists()
-
-
-def test_a_file_is_not_replaced_by_a_directory(tmp_path):
-    path = zip_values(tmp_path / "a.zip", {"new": b"1"})
-    with pytest.raises(UsageError):
-        unpack(path, path, force=True)
-    assert zipfile.is_zipfile(path)
-
-
 def test_what_is_in_the_way_is_named_and_not_the_archive(tmp_path):
     path = zip_values(tmp_path / "a.zip", {"new": b"1"})
     (tmp_path / "out").write_bytes(b"mine")
@@ -91,14 +76,6 @@ def test_a_directory_is_unpacked_already(tmp_path, image):
     assert caught.value.path == str(image)
     assert "ozx pack" in caught.value.hint
     assert os.listdir(tmp_path) == []
-
-
-def test_duplicate_names_are_refused(tmp_path):
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("a", b"1")
-        archive.writestr("a", b"2")
-    with pytest.raises(FormatError, match=r"several entries are called .a."):
-        unpack(tmp_path / "a.zip")
 
 
 def bomb(path, size):

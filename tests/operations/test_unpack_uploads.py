@@ -1,15 +1,11 @@
 """unpack to a URL: objects, zarr.json at the root last, and nothing left after an error."""
 
-import os
-
-import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
-from hierarchies import FIXTURES, make_image, tree
+from hierarchies import FIXTURES, tree
 
 import ozx
-from ozx.cli.app import run
-from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.errors import UsageError
 from ozx.flow.sinks.prefix import NewObjects
 
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -49,33 +45,6 @@ def test_an_archive_becomes_objects(bucket, monkeypatch):  # noqa: F811
     assert objects(bucket, "cells.ome.zarr/") == tree("cells")
 
 
-def test_a_large_value_goes_in_parts(bucket, tmp_path):  # noqa: F811
-    chunk = np.random.default_rng(3).integers(0, 256, 12 << 20, "uint8").tobytes()
-    large = make_image(tmp_path / "large.ome.zarr", {"0/c/0/0": chunk, "0/c/1/0": b"x"})
-    ozx.pack(large, "a.ozx")
-    ozx.unpack("a.ozx", f"{bucket.url}/a")
-    assert bucket.get("a/0/c/0/0") == chunk
-    assert objects(bucket, "a/") == tree(large)
-
-
-def test_from_a_url_to_a_url(bucket):  # noqa: F811
-    ozx.pack(IMAGE, f"{bucket.url}/a.ozx")
-    assert run(["unpack", f"{bucket.url}/a.ozx", "--out-dir", bucket.url]) == 0
-    ozx.unpack(f"{bucket.url}/a.ozx", "local")
-    assert objects(bucket, "a.ome.zarr/") == tree("local")
-
-
-def test_an_error_leaves_nothing(bucket):  # noqa: F811
-    ozx.pack(IMAGE, "a.ozx")
-    with open("a.ozx", "r+b") as file:
-        file.seek(-20_000, os.SEEK_END)
-        file.write(bytes(4000))
-    with pytest.raises(FormatError) as caught:
-        ozx.unpack("a.ozx", f"{bucket.url}/a")
-    assert "The new objects were removed." in caught.value.hint
-    assert bucket.keys() == []
-
-
 def test_what_a_killed_run_left_is_replaced_on_demand(bucket):  # noqa: F811
     ozx.pack(IMAGE, "a.ozx")
     bucket.put("a/0/zarr.json", b"left")
@@ -102,9 +71,3 @@ def test_an_object_that_another_program_makes_meanwhile_stays(bucket):  # noqa: 
     new.wait()
     new.close()
     assert objects(bucket, "a/") == {"0": b"theirs"}
-
-
-def test_no_such_bucket(bucket):  # noqa: F811
-    ozx.pack(IMAGE, "a.ozx")
-    with pytest.raises(ResourceError):
-        ozx.unpack("a.ozx", "s3://none-of-these/a")

@@ -14,12 +14,10 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES, make_image
 
 import ozx
-from ozx.archive.remote import upload as upload_module
 from ozx.cli.app import run
-from ozx.errors import FormatError, UsageError
+from ozx.errors import UsageError
 
 IMAGE = FIXTURES / "image.ome.zarr"
-PART = 5 << 20
 
 
 @pytest.fixture
@@ -45,13 +43,6 @@ class TestOutputs:
         with pytest.raises(UsageError, match="not removed after an upload"):
             ozx.pack(IMAGE, f"{bucket.url}/b.ozx", remove_source=True)
 
-    def test_several_parts(self, bucket, large, monkeypatch):  # noqa: F811
-        monkeypatch.setattr(upload_module, "_USUAL_PART", PART)
-        ozx.pack(large, "local.ozx")
-        ozx.pack(large, f"{bucket.url}/a.ozx", verify=True)
-        with open("local.ozx", "rb") as file:
-            assert bucket.get("a.ozx") == file.read()
-
     def test_new_images(self, bucket, tmp_path, monkeypatch):  # noqa: F811
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         pixels = np.arange(4096, dtype="uint16").reshape(64, 64)
@@ -74,12 +65,6 @@ class TestOutputs:
         with pytest.raises(UsageError, match="does not have the images"):
             ozx.import_image("b.tif", url, resume=True)
 
-    def test_a_batch(self, bucket, capsys):  # noqa: F811
-        sources = [str(FIXTURES / f"{name}.ome.zarr") for name in ("image", "plate")]
-        assert run(["pack", *sources, "missing.ome.zarr", "--out-dir", f"{bucket.url}/packed", "--jobs", "2"]) == 3
-        assert bucket.keys() == ["packed/image.ozx", "packed/plate.ozx"]
-        assert "2 packed" in capsys.readouterr().err
-
     @pytest.mark.ci
     def test_a_thumbnail_and_a_tiff(self, bucket, capsys):  # noqa: F811
         for ending, verb in (("png", ozx.thumbnail), ("ome.tif", ozx.export)):
@@ -99,26 +84,6 @@ class TestOutputs:
         assert bucket.keys() == ["a b/image.png", "a b/plate.png", "a/b.ome.tif", "a/b.png"]
         assert run(["recover", "a.ozx", "--out-dir", bucket.url]) == 2
         assert "found a URL" in capsys.readouterr().err
-
-    @pytest.mark.parametrize("url", ["https://example.org/a.ozx", "hdfs://host/a.ozx"])
-    def test_other_servers(self, url):
-        with pytest.raises(UsageError, match="an s3:// URL; found a URL that ozx only reads"):
-            ozx.pack(IMAGE, url)
-
-    def test_a_folder_for_an_object(self, bucket):  # noqa: F811
-        with pytest.raises(UsageError):
-            ozx.repack(IMAGE, f"{bucket.url}/a.ome.zarr")
-
-
-def test_a_damaged_source_leaves_nothing(bucket, large, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(upload_module, "_USUAL_PART", PART)
-    ozx.pack(large, "local.ozx")
-    with open("local.ozx", "r+b") as file:
-        file.seek(12 << 20)
-        file.write(b"damage")
-    with pytest.raises(FormatError):
-        ozx.repack("local.ozx", f"{bucket.url}/a.ozx")
-    assert bucket.keys() == bucket.uploads() == []
 
 
 PROGRAM = """

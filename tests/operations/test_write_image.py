@@ -130,11 +130,6 @@ def test_given_axes_win_over_dimensions_of_xarray(out):
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS.T)
 
 
-def test_color_pixels_of_xarray_are_shown_as_rgb(out):
-    write_image(out, xr.DataArray(np.zeros((20, 30, 3), "uint8"), dims=("y", "x", "c")))
-    assert ozx.open(out).attrs["ome"]["omero"]["channels"][0]["label"] == "Red"
-
-
 def test_labels_of_xarray_have_their_own_order(out):
     square = PIXELS[:, :300, :300]
     labels = {"cells": xr.DataArray(square[0].T, dims=("x", "y")), "plain": square[0]}
@@ -213,13 +208,6 @@ def test_masked_pixels_are_refused(out):
         write_image(out, PIXELS, labels={"cells": np.ma.masked_less(PIXELS, 9)})
     assert not os.listdir(out.parent)
     write_image(out, np.ma.masked_less(PIXELS, 9).filled(0))
-
-
-def test_layout_and_levels_that_are_asked_for(out):
-    write_image(out, PIXELS, chunks="y=64,x=64", shards="y=128", codec="zstd:3", downsample="none")
-    (level,) = ozx.inspect(out).images[0].levels
-    assert (level.chunks, level.shards) == ((1, 64, 64), (1, 128, 64))
-    assert "zstd" in level.codecs
 
 
 def test_pixel_sizes_may_be_an_array(out):
