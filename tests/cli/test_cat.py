@@ -41,13 +41,6 @@ def test_values_are_written_byte_for_byte(tmp_path, capfdbinary):
             assert capfdbinary.readouterr().out == tree(IMAGE)[key]
 
 
-def test_into_a_pipe(tmp_path):
-    value = bytes(range(256)) * 20_000
-    path = write_archive(tmp_path / "a.ozx", {"key": value})
-    result = subprocess.run([sys.executable, "-m", "ozx", "cat", path, "key"], capture_output=True, check=True)
-    assert result.stdout == value
-
-
 def test_a_reader_that_has_enough_is_no_error(tmp_path):
     path = write_archive(tmp_path / "a.ozx", {"key": bytes(30_000_000)})
     command = [sys.executable, "-m", "ozx", "cat", str(path), "key"]
@@ -74,17 +67,3 @@ def test_binary_values_stay_off_terminals(tmp_path, capsys, terminal, value):
     assert captured.out == ""
     assert "is binary" in captured.err
     assert "> value.bin" in captured.err
-
-
-def test_missing_keys_are_named_with_those_alike(capsys):
-    assert run(["cat", str(IMAGE), "0/zarr.jso"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == f"error: {IMAGE}: it has no key '0/zarr.jso'\nhint: Did you mean 0/zarr.json?\n"
-
-
-def test_damage_is_an_error_of_the_file(tmp_path, capfdbinary):
-    path = write_archive(tmp_path / "a.ozx", {"key": b"0123456789"})
-    path.write_bytes(path.read_bytes().replace(b"0123", b"0124", 1))
-    assert run(["cat", str(path), "key"]) == 1
-    assert b"[zip/crc]" in capfdbinary.readouterr().err

@@ -95,14 +95,6 @@ def test_notes_go_to_stderr(tmp_path, capsys):
     assert err == "note: OME/METADATA.ome.xml is kept: it still describes the original file\n"
 
 
-@pytest.mark.parametrize("size", ["0.65um", "0.65 µm", "y=0.65um,x=0.65um"])
-def test_a_pixel_size_with_its_unit(plate, capsys, size):
-    code, out, err = call(capsys, plate, "--pixel-size", size)
-    assert (code, err) == (0, "")
-    assert "axis y  " in out
-    assert "→ 0.65 micrometer" in out
-
-
 def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, capsys):
     path = tmp_path / "my cells.ozx"
     ozx.write_image(path, np.zeros((3, 8, 8), "uint8"), axes="zyx")
@@ -116,12 +108,6 @@ def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, caps
     code, out, err = call(capsys, path, "--unit", units)
     assert (code, err) == (0, "")
     assert out.count("(none) → micrometer") == 2
-
-
-def test_a_node_uri(plate, capsys):
-    code, out, _ = call(capsys, f"{plate.as_uri().replace('file:', 'ozx:')}/B/1/0", "--channel-names", r"A\,B,C")
-    changes = "B/1/0\n  channel 0 name  Nuclei → A,B\n  channel 1 name  Cytoplasm → C\n"
-    assert (code, out) == (0, f"{changes}{plate.as_posix()}  1 group changed\n")
 
 
 def test_an_output_is_refused_before_the_file_changes(cells, capsys):

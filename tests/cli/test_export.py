@@ -7,7 +7,6 @@ import sys
 import pytest
 import tifffile
 from commands import command
-from hierarchies import FIXTURES
 
 import ozx
 
@@ -45,13 +44,6 @@ def test_options(cells, tmp_path, capsys):
         page = file.pages.first
         assert (page.shape, page.tile, page.compression) == ((128, 128), (64, 64), 5)
         assert len(file.series[0].levels) == 2
-
-
-def test_several_images(tmp_path, capsys):
-    out = tmp_path / "plate.ome.tif"
-    code, said, err = call(capsys, FIXTURES / "plate.ome.zarr", out)
-    assert (code, err) == (0, "")
-    assert said.endswith("KiB, 6 images, the first: cyx 2 × 64 × 64 uint8, 2 levels\n")
 
 
 @pytest.mark.parametrize(

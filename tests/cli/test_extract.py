@@ -11,7 +11,6 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 import ozx
-from ozx.archive.reader import ArchiveReader
 
 SCHEMA = schema_of("extract")
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -33,16 +32,6 @@ def test_the_answer_and_the_story(cells, tmp_path, capsys):
         "an image of this size is shown without them\n"
     )
     check_part(IMAGE, out)
-
-
-@pytest.mark.parametrize("crop", [["--channels", "1"], ["--region", "y=100:256"]])
-def test_a_damaged_chunk_is_named_by_its_pixels(crop, cells, tmp_path, capsys):
-    reader, data = ArchiveReader(str(cells)), bytearray(cells.read_bytes())
-    data[reader.data_offset(reader.find("0/c/1/3/0"))] ^= 1
-    cells.write_bytes(data)
-    code, _, told = call(capsys, cells, tmp_path / "out.ozx", *crop)
-    assert code == 1
-    assert f"{cells}: level 0 is damaged within c=1:2, y=192:256, x=0:64: entry '0/c/1/3/0'" in told
 
 
 def test_a_crop_has_no_notes(cells, tmp_path, capsys):
@@ -112,11 +101,3 @@ def test_a_comma_in_the_name_of_a_channel(tmp_path, capsys, text):
     assert [channel.label for channel in ozx.inspect(tmp_path / "out.ozx").images[0].channels] == ["GFP, Alexa 488"]
     story = call(capsys, path, tmp_path / "other.ozx", "--channels", "Cy5")[2]
     assert story.endswith("hint: Choose from 0 DAPI, 1 GFP\\, Alexa 488.\n")
-
-
-def test_exit_codes_of_files_that_are_wrong_or_missing(tmp_path, capsys):
-    code, _, story = call(capsys, FIXTURES / "legacy.ome.zarr", tmp_path / "out.ozx")
-    assert (code, "hint: Convert it with ozx repack first" in story) == (1, True)
-    (tmp_path / "text.ozx").write_text("text")
-    assert call(capsys, IMAGE, tmp_path / "none/out.ozx")[0] == 4
-    assert call(capsys, IMAGE, tmp_path / "text.ozx")[0] == 2

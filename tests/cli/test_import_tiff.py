@@ -24,15 +24,6 @@ def cells(here):
 
 
 @pytest.mark.usefixtures("cells")
-def test_one_source(capsys):
-    code, out, err = ozx(capsys, "import", "cells.ome.tif", "--no-sync")
-    assert (code, err) == (0, "")
-    assert out.startswith("cells.ozx  1 image, 6 entries, ")
-    assert ozx(capsys, "import", "cells.ome.tif")[0] == 2
-    assert ozx(capsys, "import", "cells.ome.tif", "--force", "-q", "--no-sync") == (0, "", "")
-
-
-@pytest.mark.usefixtures("cells")
 def test_a_misspelt_image_is_not_taken_for_a_name(capsys, here):
     code, _, err = ozx(capsys, "import", "cells.ome.tif", "celsl.tif", "--no-sync")
     assert code == 2
@@ -73,14 +64,6 @@ def test_options_reach_the_file(capsys, here):
     keys = [entry.key for entry in library.list_entries(here / "out.ozx")]
     assert "Thumbnails/thumbnail.png" in keys
     assert "OME/METADATA.ome.xml" not in keys
-
-
-def test_labels_axes_series_and_levels(capsys, here):
-    write(here / "a.tif", pixels((4, 300, 280)), photometric="minisblack")
-    assert ozx(capsys, "import", "a.tif", "--axes", "tyx", "--labels", "--reuse-levels", "--series", "0")[0] == 0
-    group = library.open(here / "a.ozx")
-    assert "image-label" in group.attrs["ome"]
-    np.testing.assert_array_equal(group["0"][:], pixels((4, 300, 280)))
 
 
 def test_a_missing_second_image_may_be_meant_as_output(capsys, here):
@@ -127,16 +110,6 @@ def test_many_sources(capsys, here):
     assert code == 3
     assert "0 imported, 2 skipped, 1 failed" in err
     assert out.count("complete already") == 2
-
-
-@pytest.mark.usefixtures("cells")
-def test_json(capsys, here):
-    (here / "broken.tif").write_bytes(b"II*\0")
-    code, out, _ = ozx(capsys, "import", "cells.ome.tif", "broken.tif", "--out-dir", "out", "--json")
-    assert code == 3
-    answer = json.loads(out)
-    jsonschema.validate(answer, schema_of("import"))
-    assert [result["status"] for result in answer["results"]] == ["imported", "failed"]
 
 
 @pytest.mark.usefixtures("cells")

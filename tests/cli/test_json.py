@@ -10,7 +10,6 @@ from hierarchies import FIXTURES, HIERARCHIES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 
 import ozx
-from ozx.validation.rules.table import RULES
 
 call = command()
 NAMES = (*HIERARCHIES, "legacy")
@@ -92,10 +91,3 @@ def test_validate(tmp_path, capsys):
     answer = answer_of(capsys, 1, "validate", *paths)
     assert answer == {"schema": 2, "files": [ozx.validate(str(path)).to_dict() for path in paths]}
     assert [entry["valid"] for entry in answer["files"]] == [False, True, False, False, True]
-
-
-@pytest.mark.parametrize("identifier", [None, "zip/overlap"])
-def test_rules(capsys, identifier):
-    rules = RULES.values() if identifier is None else [RULES[identifier]]
-    answer = answer_of(capsys, 0, "rules", *([identifier] if identifier else []))
-    assert answer == {"schema": 2, "rules": [rule.to_dict() for rule in rules]}

@@ -28,30 +28,6 @@ def ozx(capfdbinary, *arguments):
     return code, captured.out, captured.err.decode()
 
 
-def test_info(capfdbinary, uri):
-    code, out, _ = ozx(capfdbinary, "info", uri, "--json")
-    answer = json.loads(out)
-    assert (code, answer["path"], answer["name"], answer["images"][0]["path"]) == (0, uri, "cells", "")
-    assert ozx(capfdbinary, "info", uri)[0] == 0
-
-
-def test_ls(capfdbinary, uri):
-    code, out, _ = ozx(capfdbinary, "ls", uri)
-    assert code == 0
-    assert {line.split()[-1].decode() for line in out.splitlines()} == tree(IMAGE / "labels/cells").keys()
-
-
-def test_cat(capfdbinary, uri):
-    code, out, _ = ozx(capfdbinary, "cat", uri, "0/zarr.json")
-    assert (code, out) == (0, (IMAGE / "labels/cells/0/zarr.json").read_bytes())
-
-
-def test_validate(capfdbinary, uri):
-    code, out, _ = ozx(capfdbinary, "validate", uri, "--json")
-    (report,) = json.loads(out)["files"]
-    assert (code, report["path"], report["valid"]) == (0, uri, True)
-
-
 def test_unpack(capfdbinary, uri, tmp_path):
     code, out, _ = ozx(capfdbinary, "unpack", uri, "--no-sync", "--json")
     answer = json.loads(out)

@@ -5,7 +5,7 @@ import zipfile
 
 from commands import command
 from hierarchies import FIXTURES, tree
-from packed import pack_tree, sort_values, write_archive, zip_values
+from packed import write_archive, zip_values
 
 IMAGE = FIXTURES / "image.ome.zarr"
 ls = command("ls")
@@ -18,20 +18,6 @@ def test_a_line_is_size_method_key(tmp_path, capsys):
     rows = [line.split(maxsplit=2) for line in out.splitlines()]
     with zipfile.ZipFile(path) as archive:
         assert rows == [[str(entry.file_size), "deflated", entry.filename] for entry in archive.infolist()]
-
-
-def test_files_of_a_directory(capsys):
-    _, out, _ = ls(capsys, IMAGE)
-    rows = [line.split(maxsplit=2) for line in out.splitlines()]
-    assert {key: (int(size), kind) for size, kind, key in rows} == {
-        key: (len(value), "file") for key, value in tree(IMAGE).items()
-    }
-
-
-def test_nodes(tmp_path, capsys):
-    _, out, _ = ls(capsys, pack_tree(IMAGE, tmp_path / "a.ozx"), "--nodes")
-    keys = [line.split()[2] for line in out.splitlines()]
-    assert keys == [key for key in sort_values(tree(IMAGE)) if key.endswith("zarr.json")]
 
 
 def test_the_json_of_nothing_is_json(tmp_path, capsys):

@@ -24,45 +24,12 @@ def cells(here):
 
 
 @pytest.mark.usefixtures("cells")
-def test_one_source(capsys, here):
-    assert ozx(capsys, "pack", "cells.ome.zarr")[0] == 0
-    code, out, err = ozx(capsys, "unpack", "cells.ozx", "back")
-    assert (code, err) == (0, "")
-    assert out.startswith("back  3 files, ")
-    assert tree(here / "back") == tree(here / "cells.ome.zarr")
-
-
-@pytest.mark.usefixtures("cells")
 def test_source_and_out(capsys, here):
     code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "other.ozx")
     assert code == 0
     assert out.startswith("other.ozx  3 entries, ")
     assert ozx(capsys, "pack", "cells.ome.zarr", "new-name")[0] == 0
     assert sorted(os.listdir(here)) == ["cells.ome.zarr", "new-name", "other.ozx"]
-
-
-def test_two_sources(capsys, here, cells):
-    make_image(here / "b.zarr")
-    code, out, err = ozx(capsys, "pack", cells, "b.zarr")
-    assert code == 0
-    assert [line.split("  ")[0] for line in out.splitlines()] == [str(here / "cells.ozx"), "b.ozx"]
-    assert "2 packed, 0 skipped, 0 failed" in err
-
-
-@pytest.mark.usefixtures("cells")
-def test_a_cluster_packs_no_single_file_under_another_name(capsys, here):
-    code, _, err = ozx(capsys, "pack", "cells.ome.zarr", "other.ozx", "--dask", "tcp://127.0.0.1:1")
-    assert code == 2
-    assert "--dask: expected several files with --out-dir" in err
-    assert os.listdir(here) == ["cells.ome.zarr"]
-
-
-@pytest.mark.usefixtures("cells")
-def test_a_misspelt_source_is_not_taken_for_a_name(capsys, here):
-    code, _, err = ozx(capsys, "pack", "cells.ome.zarr", "missing.ome.zarr")
-    assert code == 3
-    assert "missing.ome.zarr: no such directory" in err
-    assert sorted(os.listdir(here)) == ["cells.ome.zarr", "cells.ozx"]
 
 
 def test_a_wrong_source_gives_1_with_rule_and_hint(capsys, here):

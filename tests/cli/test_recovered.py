@@ -168,11 +168,6 @@ def test_the_mark_stays_through(route, recovered, tmp_path, capsys):
     assert mark_of(out) == [CHUNK, LABELS]
 
 
-def test_a_file_that_gets_pictures_keeps_the_mark(recovered, tmp_path, capsys):
-    run(capsys, "repack", recovered, tmp_path / "out.ozx", "--thumbnail")
-    assert mark_of(tmp_path / "out.ozx") == [CHUNK, LABELS]
-
-
 EXTRACTS = {
     "other channels": (["--channels", "0"], [LABELS]),
     "a channel": (
@@ -195,12 +190,6 @@ def test_extract_keeps_what_the_extract_lacks(case, recovered, tmp_path, capsys)
     options, expected = EXTRACTS[case]
     run(capsys, "extract", recovered, tmp_path / "out.ozx", *options)
     assert (mark_of(tmp_path / "out.ozx") or []) == expected
-
-
-def test_a_crop_says_that_pixels_are_missing(recovered, tmp_path, capsys):
-    run(capsys, "extract", recovered, tmp_path / "out.ozx", "--region", "x=50:200,y=180:210")
-    sentence = "pixels of level 0 are missing, within c=1:2, y=12:30, x=0:14"
-    assert ozx.inspect(tmp_path / "out.ozx").recovered == (sentence,)
 
 
 def test_a_crop_of_whole_chunks_says_where_they_are(recovered, tmp_path, capsys):
@@ -304,13 +293,3 @@ def test_a_root_that_cannot_hold_the_mark_stays_as_it_is(case, cells, tmp_path, 
     assert "does not say that it is recovered" in shown
     assert named in shown
     assert values_of(tmp_path / "saved.ozx")["zarr.json"] == root
-
-
-def test_shards_are_counted_in_chunks(tmp_path, cells, capsys):
-    run(capsys, "repack", cells, tmp_path / "sharded.ozx", "--shards", "c=1,y=128,x=256")
-    damage(tmp_path / "sharded.ozx", "0/c/1/1/0")
-    run(capsys, "recover", tmp_path / "sharded.ozx", tmp_path / "saved.ozx", code=3)
-    (sentence,) = ozx.inspect(tmp_path / "saved.ozx").recovered
-    assert sentence.endswith("of level 0 are missing, within c=1:2, y=128:256, x=0:256") or sentence == (
-        "1 of 32 chunks of level 0 is missing, within c=1:2, y=128:192, x=0:64"
-    )

@@ -1,12 +1,11 @@
 """`ozx repack` as a user meets it: arguments, words, exit codes."""
 
-import json
 import os
 import shutil
 
 import pytest
 from commands import command
-from hierarchies import FIXTURES, make_image
+from hierarchies import FIXTURES
 
 ozx = command()
 
@@ -35,13 +34,3 @@ def test_what_happened_is_told_on_stderr(capsys, here):
     assert code == 0
     assert "note: OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)\n" in err
     assert sorted(os.listdir(here)) == ["a.zip", "b.ozx"]
-
-
-def test_a_batch_of_pack_takes_the_layout_too(capsys, here):
-    for name in ("a", "b"):
-        make_image(here / f"{name}.zarr", {f"0/c/{y}/{x}": bytes(1024) for y in (0, 1) for x in (0, 1)})
-    code, out, _ = ozx(capsys, "pack", "a.zarr", "b.zarr", "--out-dir", "out", "--shards", "auto", "--json")
-    assert code == 0
-    assert [result["entries"] for result in json.loads(out)["results"]] == [3, 3]
-    code, out, _ = ozx(capsys, "pack", "a.zarr", "b.zarr", "--out-dir", "out", "--shards", "auto", "--resume", "--json")
-    assert [result["status"] for result in json.loads(out)["results"]] == ["skipped", "skipped"]

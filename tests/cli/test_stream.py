@@ -62,12 +62,6 @@ def test_a_pixel_size_is_given_as_to_edit(here, send, capsys, size, scale, unit)
     assert [axis.unit for axis in image.axes] == [None, unit, unit]
 
 
-def test_one_frame(here, send, capsys):
-    send(FRAMES[0].tobytes())
-    words = ["--stdin", "--axes", "tyx", "--shape", "n,30,40", "--dtype", "uint16", "--no-sync"]
-    assert call(capsys, "a.ozx", *words)[1].startswith("a.ozx  1 frame, ")
-
-
 def test_headers_positions_and_json(here, send, capsys):
     headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "record": {"time": 3.5}}]
     pairs = zip(headers, FRAMES[:3], strict=True)

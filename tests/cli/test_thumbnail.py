@@ -1,9 +1,5 @@
 """`ozx thumbnail` as a user meets it."""
 
-import subprocess
-import sys
-import time
-
 from commands import command
 from hierarchies import FIXTURES
 from packed import pack_tree
@@ -38,11 +34,3 @@ def test_notes_go_to_stderr(tmp_path, capsys):
     code, out, err = call(capsys, source, tmp_path / "a.png", "--size", "64")
     assert (code, out) == (0, f"{tmp_path / 'a.png'}  63 × 63 pixels\n")
     assert err.startswith("note: no picture of the wells A/2: A/2/0/1: expected an array, as in the first well")
-
-
-def test_a_process_of_its_own(cells, tmp_path):
-    command = [sys.executable, "-m", "ozx", "thumbnail", str(cells), str(tmp_path / "a.png")]
-    before = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    assert time.perf_counter() - before < 30
-    assert read_picture(tmp_path / "a.png").size == (256, 256)

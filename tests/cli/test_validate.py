@@ -40,15 +40,6 @@ def test_a_valid_file_is_one_line(tmp_path, capsys):
     assert check(capsys, path, "--level", "archive") == (0, f"{path}: valid: {only_zip}\n", "")
 
 
-def test_what_was_looked_at_stands_in_json(tmp_path, capsys):
-    path = ArchiveBuilder.valid().set("0/c/0", data=b"abce").write(tmp_path / "damaged.ozx")
-    for level, valid, pixels in (("archive", True, "none"), ("hierarchy", True, "none"), ("data", False, "all")):
-        _, out, _ = check(capsys, path, "--level", level, "--json")
-        (file,) = json.loads(out)["files"]
-        assert (file["valid"], file["level"], file["looked_at"]["pixels"]) == (valid, level, pixels)
-        assert file["looked_at"]["metadata"] == ("none" if level == "archive" else "all")
-
-
 def test_pixels_that_could_not_be_looked_at_do_not_count_as_read(tmp_path, capsys):
     for name, made in (
         ("cut.ozx", ArchiveBuilder.valid().build()[:-1]),
@@ -130,17 +121,6 @@ def test_a_directory_and_a_file(capsys, tmp_path):
     assert f"3 checked: 2 valid, 1 not valid; {NOT_READ}" in err
 
 
-def test_chunks_are_decoded_when_asked_for(capsys, tmp_path):
-    values = tree(IMAGE)
-    key = next(key for key in values if key.startswith("0/c/"))
-    path = write_tree(tmp_path / "cells.ome.zarr", values | {key: b"no chunk"})
-    assert check(capsys, path)[0] == 0
-    code, out, _ = check(capsys, path, "--level", "data")
-    assert code == 1
-    assert "error    zarr/chunk-data" in out
-    assert f"{key}: the chunk cannot be decoded to " in out
-
-
 def test_json_leaves_out_what_cannot_be_read(tmp_path, capsys):
     code, out, err = check(capsys, tmp_path / "missing.ozx", "--json")
     assert (code, json.loads(out)) == (4, {"schema": 2, "files": []})
@@ -155,15 +135,6 @@ def test_names_that_are_no_text_are_json(tmp_path, capsys):
     answer = json.loads(done.stdout)
     jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
     assert answer["files"][0]["findings"][0]["id"] == "zip/name"
-
-
-def test_profile_strict(tmp_path, capsys):
-    path = ArchiveBuilder.valid().deflate("0/c/0").write(tmp_path / "a.ozx")
-    assert check(capsys, path)[0] == 0
-    assert check(capsys, path, "--profile", "strict")[0] == 1
-    code, _, err = check(capsys, path, "--profile", "loose")
-    assert code == 2
-    assert "rfc9" in err
 
 
 def test_nodes_are_shown_together_and_the_worst_first(tmp_path, capsys):

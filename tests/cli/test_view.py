@@ -1,6 +1,7 @@
 """`ozx view` and `ozx serve` as a user meets them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -96,11 +97,13 @@ def test_each_file_has_its_address(path, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "key"), [(["--directory"], "0/zarr.json"), (["--ome-version", "0.4"], "0/.zarray")]
+    ("options", "key", "step"),
+    [(["--directory"], "0/zarr.json", "zarr3"), (["--ome-version", "0.4"], "0/.zarray", "zarr2")],
 )
-def test_a_file_is_served_as_a_directory_or_in_04(path, options, key):
-    with running("serve", path, *options) as ([url], _):
+def test_a_file_is_served_as_a_directory_or_in_04(path, options, key, step):
+    with running("serve", path, *options) as ([url], process):
         assert url.endswith(".ome.zarr")
+        assert process.stderr.readline() == f"address: {url}/|{step}:\n"
         assert json.loads(fetch(f"{url}/{key}"))["shape"] == [2, 256, 256]
 
 
@@ -120,41 +123,44 @@ def test_a_port_can_be_chosen_and_may_be_taken(path, capsys):
         assert "Give another --port" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["view", "--no-browser"], ["serve"]])
-def test_an_empty_name_is_no_file(capsys, command):
-    assert run([*command, ""]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("error: ")
-
-
 @pytest.mark.ci
 def test_directories_are_shown(tmp_path):
     with running("view", IMAGE, "--no-browser") as ([url], _):
         assert json.loads(fetch(f"{url}api/file"))["kind"] == "image"
 
 
-def test_directories_that_hold_no_images(tmp_path, capsys):
-    assert run(["view", str(tmp_path), "--no-browser"]) == 1
-    assert "neither zarr.json nor .zgroup" in capsys.readouterr().err
-
-
-def test_hierarchies_that_hold_no_images(tmp_path, capsys):
-    zarr.create_group(tmp_path / "a.zarr", attributes={"ome": {"version": "0.5"}})
-    assert run(["view", str(tmp_path / "a.zarr"), "--no-browser"]) == 1
-    assert "expected OME-Zarr images, found none" in capsys.readouterr().err
-
-
-def test_napari_leaves_directories_to_others(capsys):
-    assert run(["view", str(IMAGE), "--with", "napari"]) == 2
-    assert "expected an .ozx file to show; it is a directory" in capsys.readouterr().err
-
-
-def test_napari_leaves_folders_of_files_to_the_user(tmp_path, capsys):
-    pack_tree(IMAGE, tmp_path / "a.ozx")
-    pack_tree(IMAGE, tmp_path / "b.ozx")
-    assert run(["view", str(tmp_path), "--with", "napari"]) == 2
-    assert f"hint: Give the path of one file: {tmp_path / 'a.ozx'}\n" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["view", "--no-browser", ""], 2, "error: "),
+        (["serve", ""], 2, "error: "),
+        (["view", "--no-browser", "folder"], 1, "neither zarr.json nor .zgroup"),
+        (["view", "--no-browser", "a.zarr"], 1, "expected OME-Zarr images, found none"),
+        (["view", "--with", "neuroglancer", "cells.ozx"], 2, "ozx serve prints the address"),
+        (["view", "--with=neuroglancer", "cells.ozx"], 2, "ozx serve prints the address"),
+        (["view", "--with", "napari", str(IMAGE)], 2, "expected an .ozx file to show; it is a directory"),
+        (
+            ["view", "--with", "napari", "many"],
+            2,
+            f"hint: Give the path of one file: {os.path.join('many', 'a.ozx')}\n",
+        ),
+        (["view", "--with", "napari", "cell.ozx"], 4, "cells.ozx?"),
+        (["view", "--with", "napari", "a.tif"], 1, "Run: ozx import "),
+        (["serve", str(IMAGE)], 2, "python -m http.server"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_the_way_out(here, capsys, words, code, message):
+    for name in ("cells.ozx", "many/a.ozx", "many/b.ozx", "folder/x"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).touch() if name == "folder/x" else pack_tree(IMAGE, here / name)
+    zarr.create_group(here / "a.zarr", attributes={"ome": {"version": "0.5"}})
+    (here / "a.tif").write_bytes(b"II*\0" + bytes(100))
+    assert run(words) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert message in err
+    assert "OpenGL" not in err
 
 
 def test_without_a_screen_it_is_said(path, capsys, monkeypatch):
@@ -169,40 +175,6 @@ def test_without_a_screen_it_is_said(path, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert captured.out.startswith("http://127.0.0.1:")
     assert "no screen" in captured.err
-
-
-def test_directories_are_served_by_others(capsys):
-    assert run(["serve", str(IMAGE)]) == 2
-    assert "python -m http.server" in capsys.readouterr().err
-
-
-def test_serve_prints_the_address_and_the_source_for_neuroglancer_on_stderr(path):
-    with running("serve", path) as ([url], process):
-        assert process.stderr.readline() == f"address: {url}|zip:|zarr3:\n"
-        assert process.stderr.readline() == f"in neuroglancer: {url}/|zarr:\n"
-
-
-def test_serve_gives_the_address_of_a_directory_in_its_form(path):
-    for option, step in ((["--directory"], "zarr3"), (["--ome-version", "0.4"], "zarr2")):
-        with running("serve", path, *option) as ([url], process):
-            assert process.stderr.readline() == f"address: {url}/|{step}:\n"
-
-
-@pytest.mark.parametrize("option", [["--with", "neuroglancer"], ["--with=neuroglancer"]])
-def test_view_says_that_neuroglancer_is_gone(path, capsys, option):
-    assert run(["view", str(path), *option]) == 2
-    assert "ozx serve prints the address" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("name", "code", "hint"), [("cell.ozx", 4, "cells.ozx?"), ("a.tif", 1, "Run: ozx import ")])
-def test_napari_is_not_asked_about_other_files(tmp_path, capsys, monkeypatch, name, code, hint):
-    monkeypatch.chdir(tmp_path)
-    pack_tree(IMAGE, tmp_path / "cells.ozx")
-    (tmp_path / "a.tif").write_bytes(b"II*\0" + bytes(100))
-    assert run(["view", name, "--with", "napari"]) == code
-    err = capsys.readouterr().err
-    assert hint in err
-    assert "OpenGL" not in err
 
 
 def test_napari_may_be_missing(path, capsys, monkeypatch):
