@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hierarchies import FIXTURES
-from page_examples import ExampleError, read_blocks, read_commands, read_shown_commands, run_page
+from page_examples import ExampleError, run_page
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="examples are run by bash")
 
@@ -120,53 +120,12 @@ def test_blocks_share_a_folder_that_has_a_copy_of_the_fixtures(run):
     assert FIXTURES.joinpath("image.ome.zarr", "zarr.json").exists()
 
 
-@pytest.mark.ci
-def test_ozx_and_python_are_those_under_test(run):
-    run(
-        console("$ ozx pack fixtures/image.ome.zarr image.ozx\nimage.ozx  71 entries, …")
-        + console("$ python -c 'import ozx; print(ozx.is_ozx(\"image.ozx\"))'\nTrue")
-    )
-
-
 def test_commands_have_a_home_of_their_own(run):
     run(console("$ touch ~/written; echo $HOME\n….home\n$ echo [$DISPLAY]\n[]"))
     assert not Path(os.path.expanduser("~")).joinpath("written").exists()
-
-
-def test_scripts_share_a_namespace_and_the_folder(run):
-    folder = run(
-        python("number = 6")
-        + console("$ echo 7 > seven")
-        + python("import pathlib\npathlib.Path('product').write_text(str(number * 7))")
-    )
-    assert folder.joinpath("product").read_text(encoding="utf-8") == "42"
 
 
 def test_a_script_that_fails_names_its_line(run):
     with pytest.raises(ZeroDivisionError) as caught:
         run(python("zero = 0") + python("one = 1\none / zero"))
     assert caught.traceback[-1].lineno + 1 == 10
-
-
-@pytest.mark.parametrize("text", ["<!-- not run: why -->\ntext\n", "<!-- not run: why -->\n```sh\nfalse\n```\n"])
-def test_a_mark_that_marks_nothing_fails(text):
-    with pytest.raises(ExampleError, match="not run"):
-        read_blocks(text)
-
-
-def test_a_block_in_a_list_is_read_without_its_indentation():
-    (block,) = read_blocks("- so:\n\n  ```console\n  $ echo one\n    one\n  ```\n")
-    assert [(command.text, command.expected) for command in read_commands(block)] == [("echo one", ["  one"])]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("```sh\ncd data\nozx ls 'a b.ozx' | sort  # by size\n```\n", [["ozx", "ls", "a b.ozx"]]),
-        ("```sh\nozx pack a \\\n  b -q\n```\n", [["ozx", "pack", "a", "b", "-q"]]),
-        ("```console\n$ ozx cat 'c|zip:0/' 1 > d\nozx printed\n```\n", [["ozx", "cat", "c|zip:0/", "1"]]),
-        ("ozx no\n\n```text\nozx no\n```\n", []),
-    ],
-)
-def test_commands_that_are_only_shown_are_found_in_blocks_for_a_shell(text, expected):
-    assert list(read_shown_commands(text)) == expected

@@ -98,21 +98,12 @@ def written(folder: Path, data: bytes) -> Path:
 
 @pytest.mark.ci
 class TestArchives:
-    def test_the_archive_holds_zip64_extras_in_local_headers(self) -> None:
-        size, size_stored, name_length = struct.unpack_from("<IIH", GOOD, 18)
-        extra_id = struct.unpack_from("<H", GOOD, 30 + name_length)[0]
-        assert (size, size_stored, extra_id) == (0xFFFFFFFF, 0xFFFFFFFF, 1)
-
     def test_contents_are_seen(self, judge: Judge, tmp_path: Path) -> None:
         assert judge.read(written(tmp_path, GOOD)) == digests(CONTENTS)
 
     def test_deflated_entries_are_inflated(self, judge: Judge, tmp_path: Path) -> None:
         archive = written(tmp_path, zip_bytes([(CHUNK_KEY, CONTENTS[CHUNK_KEY])], zipfile.ZIP_DEFLATED))
         assert judge.read(archive) == digests({CHUNK_KEY: CONTENTS[CHUNK_KEY]})
-
-    def test_directory_entries_are_left_out(self, judge: Judge, tmp_path: Path) -> None:
-        archive = written(tmp_path, zip_bytes([("0/", b""), ("0/zarr.json", b"{}")], mode=0o700))
-        assert judge.read(archive) == digests({"0/zarr.json": b"{}"})
 
     def test_zip64_end_record_beside_true_values(self, judge: Judge, tmp_path: Path) -> None:
         archive = written(tmp_path, with_zip64_end(GOOD))
@@ -136,11 +127,6 @@ class TestArchives:
         with pytest.raises(RefusalError):
             judge.read(archive)
 
-    def test_no_archive_at_all(self, judge: Judge, tmp_path: Path) -> None:
-        archive = written(tmp_path, b"this is not a zip file\n" * 100)
-        # jar finds no entry in what comes through the pipe, and is content.
-        assert judged(judge, archive) == ({} if judge.name == "jar-stream" else None)
-
     def test_two_entries_with_one_key(self, judge: Judge, tmp_path: Path) -> None:
         archive = written(tmp_path, zip_bytes([("x", b"1"), ("x", b"2")]))
         if judge.sees_duplicates:
@@ -159,14 +145,6 @@ class TestArchives:
                 judge.read(archive)
         else:
             assert judge.read(archive) == digests(CONTENTS)
-
-    def test_wrong_size_in_the_directory(self, judge: Judge, tmp_path: Path) -> None:
-        first = bytearray(GOOD)
-        stored, size = struct.unpack_from("<II", GOOD, offset := GOOD.index(b"PK\1\2") + 20)
-        struct.pack_into("<II", first, offset, stored - 1, size - 1)
-        archive = written(tmp_path, bytes(first))
-        # Through the pipe the size is told by local headers alone; unzip prefers those with a ZIP64 extra field.
-        assert (judged(judge, archive) == digests(CONTENTS)) == (judge.streams or judge.name == "unzip")
 
     @pytest.mark.parametrize("name", ["unzip", "7z", "bsdtar"])
     def test_files_nobody_may_read(self, name: str, tmp_path: Path) -> None:
@@ -213,15 +191,6 @@ class TestArrays:
                 array_judge.read_array(archive, node)
         else:
             assert np.argwhere(array_judge.read_array(archive, node) != PIXELS).tolist() == [[0, 0]]
-
-    def test_truncated(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
-        archive.write_bytes(archive.read_bytes()[:-30])
-        with pytest.raises(RefusalError):
-            array_judge.read_array(archive, node)
-
-    def test_no_such_node(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
-        with pytest.raises(RefusalError):
-            array_judge.read_array(archive, f"{node}/7".lstrip("/"))
 
 
 class TestMissing:

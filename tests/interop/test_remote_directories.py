@@ -5,13 +5,11 @@ import os
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
-from hierarchies import FIXTURES, make_image, tree
+from hierarchies import FIXTURES, tree
 
 import ozx
-from ozx.archive.remote import folder as folder_module
-from ozx.archive.remote.folder import RemoteFolder
 from ozx.cli.app import run
-from ozx.errors import FormatError, ResourceError
+from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.ci
 
@@ -24,18 +22,6 @@ def stored(bucket):  # noqa: F811
         for key, data in tree(FIXTURES / f"{name}.ome.zarr").items():
             bucket.put(f"{name}.ome.zarr/{key}", data)
     return bucket.url
-
-
-def test_many_objects_are_listed_side_by_side(stored, monkeypatch):
-    monkeypatch.setattr(folder_module, "_PAGE", 10)
-    remote = RemoteFolder(f"{stored}/plate.ome.zarr")
-    expected = {key: len(data) for key, data in tree(FIXTURES / "plate.ome.zarr").items()}
-    assert {key: mark.size for key, mark in remote.list_objects()} == expected
-
-
-def test_nothing_below_the_url(stored):
-    with pytest.raises(FormatError, match="nothing below this URL"):
-        ozx.pack(f"{stored}/none.ome.zarr", "a.ozx")
 
 
 def test_no_such_bucket(stored):
@@ -71,13 +57,3 @@ def test_an_aws_profile(stored, monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_PROFILE", "other")
     with pytest.raises(ResourceError, match="profile 'other'"):
         ozx.inspect(f"{stored}/image.ome.zarr")
-
-
-def test_an_object_that_is_replaced(stored, bucket, tmp_path):  # noqa: F811
-    for key, data in tree(make_image(tmp_path / "made.ome.zarr")).items():
-        bucket.put(f"made.ome.zarr/{key}", data)
-    remote = RemoteFolder(f"{stored}/made.ome.zarr")
-    mark = dict(remote.list_objects())["0/c/0/0"]
-    bucket.put("made.ome.zarr/0/c/0/0", b"other")
-    with pytest.raises(FormatError, match=r"made\.ome\.zarr/0/c/0/0: the file changed"):
-        remote.read("0/c/0/0", 0, mark.size, mark)
