@@ -1,13 +1,10 @@
 """fsspec and zarr's own FsspecStore read .ozx files by ozx:// URLs."""
 
-import asyncio
-import hashlib
 import json
 import os
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fsspec
@@ -15,9 +12,7 @@ import numpy as np
 import pytest
 import zarr
 from hierarchies import FIXTURES, tree
-from packed import pack_tree, zip_values
-from zarr.abc.store import RangeByteRequest, SuffixByteRequest
-from zarr.core.buffer import default_buffer_prototype
+from packed import pack_tree
 
 import ozx
 from ozx.codecs.bounded_arrays import BoundedPipeline
@@ -60,12 +55,6 @@ def test_zarr_opens_a_group_by_url_and_reads_every_pixel(url, mode):
         np.testing.assert_array_equal(group[path][...], zarr.open_array(IMAGE / path, mode="r")[...])
 
 
-def test_zarr_opens_nodes_by_url(url):
-    assert dict(zarr.open_group(f"{url}/labels/cells", mode="r").attrs)["ome"]["image-label"]
-    assert zarr.open_array(f"{url}/labels/cells/1", mode="r").shape == (128, 128)
-    assert isinstance(zarr.open(f"{url}/0", mode="r"), zarr.Array)
-
-
 @pytest.mark.parametrize("node", ["", "/labels/cells"])
 def test_the_codec_pipeline_reads_by_url(url, node, monkeypatch):
     async def refuse(*_, **__):
@@ -97,31 +86,6 @@ def test_zarr_reads_inner_chunks_of_shards_by_range(tmp_path, monkeypatch):
     )
     shard = (FIXTURES / "sharded.ome.zarr" / "0/c/0/0/0/0/0").stat().st_size
     assert sum(map(len, asked)) < shard / 2
-
-
-def test_the_store_lists_and_answers_as_a_local_one(url):
-    async def look():
-        store = zarr.storage.FsspecStore.from_url(url, read_only=True)
-        local = await zarr.storage.LocalStore.open(IMAGE, read_only=True)
-        for prefix in ("", "labels", "labels/cells/0", "no/such"):
-            assert sorted([key async for key in store.list_dir(prefix)]) == sorted(
-                [key async for key in local.list_dir(prefix)]
-            )
-        assert sorted([key async for key in store.list()]) == sorted([key async for key in local.list()])
-        prototype = default_buffer_prototype()
-        assert await store.get("no/such/key", prototype) is None
-        assert await store.get("0", prototype) is None  # a folder
-        for request in (RangeByteRequest(3, 9), SuffixByteRequest(5)):
-            found = await store.get("zarr.json", prototype, request)
-            expected = await local.get("zarr.json", prototype, request)
-            assert found.to_bytes() == expected.to_bytes()
-        ranges = [("zarr.json", RangeByteRequest(0, 1)), ("no", None), ("zarr.json", SuffixByteRequest(1))]
-        parts = await store.get_partial_values(prototype, ranges)
-        assert [part and part.to_bytes() for part in parts] == [b"{", None, tree(IMAGE)["zarr.json"][-1:]]
-        assert await store.exists("zarr.json")
-        assert not await store.exists("nothing")
-
-    asyncio.run(look())
 
 
 def test_a_missing_file_is_a_missing_group(tmp_path):
@@ -221,15 +185,6 @@ def test_other_filesystems_stand_on_it(url, tmp_path):
         assert file.read() == tree(IMAGE)["zarr.json"]
 
 
-def test_deflated_entries_are_read(files, tmp_path):
-    values = {"zarr.json": b"{}" * 5000, "0/c/0": bytes(range(256)) * 1000}
-    path = zip_values(tmp_path / "d.zip", values, deflated=True)
-    root = f"ozx://{path.as_posix()}"
-    assert files.cat_file(f"{root}/0/c/0", 1000, 1010) == values["0/c/0"][1000:1010]
-    with files.open(f"{root}/0/c/0") as file:
-        assert hashlib.sha256(file.read()).digest() == hashlib.sha256(values["0/c/0"]).digest()
-
-
 # --- paths ----------------------------------------------------------------------------------------
 
 
@@ -315,14 +270,6 @@ def test_a_file_overwritten_in_place_is_an_error(packed, url, files):
     os.utime(packed, ns=(1, 1))
     with pytest.raises(FormatError):
         files.cat_file(f"{url}/zarr.json")
-
-
-def test_threads_share_one(files, url):
-    values = tree(IMAGE)
-    keys = sorted(values) * 20
-    with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda key: files.cat_file(f"{url}/{key}"), keys)
-        assert all(data == values[key] for key, data in zip(keys, found, strict=True))
 
 
 @pytest.mark.posix("fork is a POSIX call")
