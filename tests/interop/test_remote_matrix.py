@@ -1,4 +1,4 @@
-"""Every verb reads from Azure and Google Cloud what it reads from the disk; the contract suites try the other places."""
+"""Every verb reads from Azure and Google Cloud what it reads from the disk; tests/contracts tries the other places."""
 
 import os
 from pathlib import Path
