@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "fixtures"))
 
 from cases.archive_builder import array, write_tree
 from mutated_cases import hierarchies, is_json, mutate_documents
