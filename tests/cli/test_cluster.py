@@ -9,9 +9,7 @@ import time
 import pytest
 from clusters import local_cluster
 from commands import command
-from hierarchies import FIXTURES, make_image
-from packed import pack_tree
-from tiffs import pixels, write, write_parts
+from hierarchies import make_image
 
 import ozx as library
 from ozx.cli import options
@@ -52,31 +50,6 @@ def test_the_same_files_lines_and_log_as_without(capsys, here, address):
     assert found[0] == found[1]
     assert found[0][0] == 3
     assert found[0][2] == "2 packed, 0 skipped, 2 failed"
-
-
-def test_other_verbs(capsys, here, address):
-    names = [str(pack_tree(FIXTURES / "image.ome.zarr", here / f"{letter}.ozx")) for letter in "ab"]
-    for verb, ending in (("unpack", "ome.zarr"), ("repack", "ozx"), ("recover", "ozx"), ("export", "ome.tif")):
-        code, _, err = ozx(capsys, verb, *names, "--out-dir", here / verb, "--dask", address)
-        assert (code, verb, sorted(os.listdir(here / verb))) == (0, verb, [f"a.{ending}", f"b.{ending}"])
-        assert " 0 failed" in err
-    code, out, err = ozx(capsys, "validate", *names, here / "missing.ozx", "--dask", address)
-    assert code == 4
-    assert out.count("is valid") + out.count(": valid") + out.count("valid") >= 2
-    assert ozx(capsys, "repack", names[0], here / "one.ozx", "--dask", address)[0] == 0
-    code, _, err = ozx(capsys, "unpack", names[0], here / "one", "--dask", address)
-    assert code == 2
-    assert "expected several files with --out-dir" in err
-
-
-def test_files_that_are_one_image_are_imported_once(capsys, here, address):
-    write_parts(here)
-    write(here / "z.tif", pixels((30, 40)))
-    sources = sorted(map(str, here.glob("*.tif")))
-    code, _, err = ozx(capsys, "import", *sources, "--out-dir", here / "out", "--dask", address)
-    assert code == 0
-    assert "2 imported, 2 skipped, 0 failed" in err
-    assert sorted(os.listdir(here / "out")) == ["part-0.ozx", "z.ozx"]
 
 
 def test_a_lost_worker_s_files_are_made_by_the_other(capsys, here):

@@ -19,6 +19,7 @@ WRONG = {
         (["cells.ome.zarr", "--jobs", "0"], "--jobs"),
         (["cells.ome.zarr", "--checksum", "md5"], "--checksum"),
         (["cells.ome.zarr", "--remove-source", "--no-sync"], "on the disk"),
+        (["cells.ome.zarr", "a.ozx", "--dask", "tcp://127.0.0.1:1"], "--dask: expected several files with --out-dir"),
         (["cells.ome.zarr", "cells.ozx"], "exists already"),
         (["cells.ozx", "new.ozx"], "is a file"),
         (["cells.ome.zarr", "cells.ome.zarr/in.ozx"], "inside its own source"),

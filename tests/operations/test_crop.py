@@ -17,7 +17,6 @@ import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
 IMAGE = FIXTURES / "image.ome.zarr"
-SERIES = FIXTURES / "series.ome.zarr"
 
 
 def write_pixels(path, shape=(300, 400), axes="yx", **options):
@@ -319,15 +318,6 @@ def test_finest_levels_are_left_out_until_the_crop_fits(tmp_path):
     assert (tmp_path / "out.ozx").stat().st_size <= 700_000
     with pytest.raises(UsageError, match="expected a file of at most 500 bytes"):
         crop(tmp_path / "a.ozx", tmp_path, "y=1:899,x=1:899", max_size=500)
-
-
-def test_every_image_of_a_series_is_cropped(tmp_path):
-    result = crop(SERIES, tmp_path, "y=3:40,x=5:9")
-    assert {tuple(image.region.items()) for image in result.images} == {(("y", (3, 40)), ("x", (5, 9)))}
-    for image in result.images:
-        key = f"{image.path}/0"
-        old = zarr.open_array(SERIES, path=key)[...]
-        np.testing.assert_array_equal(read(tmp_path / "out.ozx", key), old[..., 3:40, 5:9])
 
 
 def test_dry_run_of_a_crop_says_that_it_estimates(tmp_path):

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 import zarr
-from streams import assert_same_images, assert_valid, layout_of, wait_until_encoded
+from streams import assert_same_images, assert_valid, wait_until_encoded
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
@@ -105,37 +105,6 @@ def test_ome_zarr_models_accepts_a_plate(out):
         models.Well.from_zarr(group["C/2"])
         models.Image.from_zarr(group["C/2/1"])
         np.testing.assert_array_equal(group["C/2/1/0"][...], PIXELS)
-
-
-def test_cameras_of_several_shapes_and_types(out, tmp_path):
-    cameras = {
-        "scope": ozx.Camera(shape=(None, 2, 300, 400), channel_names=["DAPI", "GFP"]),
-        "side": ozx.Camera(shape=(3, 70, 600), dtype="uint8", axes="zyx", pixel_size={"y": 2, "x": 2}),
-        "still": ozx.Camera(shape=(20, 30), dtype="float32", axes="yx", unit="nanometer"),
-    }
-    side = np.random.default_rng(2).integers(0, 255, (3, 70, 600)).astype("uint8")
-    still = np.full((20, 30), 0.5, "float32")
-    said = {"pixel_size": {"y": 0.5, "x": 0.5}, "unit": "micrometer"}
-    with stream(out, cameras=cameras, **WORDS, **said) as frames:
-        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
-            frames.append(frame, position="scope")
-            if number < 3:
-                frames.append(side[number], position="side")
-        frames.append(still, position=2)
-        with pytest.raises(UsageError, match=r"a frame of the shape \(70, 600\) and the type uint8; got \(300, 400\)"):
-            frames.append(frame, position="side")
-    result = frames.result
-    assert (result.frames, result.frame_bytes, result.missing_count) == (14, 240_000, 0)
-    assert result.rate == pytest.approx((10 * 240_000 + side.nbytes + still.nbytes) / result.seconds)
-    ozx.write_image(
-        tmp_path / "0.ozx", PIXELS, axes="tcyx", channel_names=["DAPI", "GFP"], **said, **layout_of(out, "0")
-    )
-    ozx.write_image(tmp_path / "1.ozx", side, axes="zyx", pixel_size={"y": 2, "x": 2}, unit="micrometer")
-    ozx.write_image(tmp_path / "2.ozx", still, axes="yx", pixel_size={"y": 0.5, "x": 0.5}, unit="nanometer")
-    for node in "012":
-        assert_same_images(out, tmp_path / f"{node}.ozx", node, windows=node != "0")
-    assert [image.name for image in ozx.inspect(out).images] == list(cameras)
-    assert_valid(out)
 
 
 def test_records_of_frames(out):
