@@ -9,6 +9,7 @@ import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import ozx
@@ -202,10 +203,17 @@ def _fields(data: bytes, offset: int, fields: list[tuple[str, int]]) -> Iterator
     """Yield a table of consecutive fields: offset, bytes, name and value of each field."""
     yield "| offset | bytes | field | value |"
     yield "|--:|---|---|---|"
-    for what, size in fields:
-        value = data[offset : offset + size]
-        yield f"| {offset:,} | `{value.hex(' ')}` | {what} | {_reading(what, value)} |"
-        offset += size
+    ends = list(accumulate((size for _, size in fields), initial=offset))
+    found = [(at, data[at:end], what) for (what, _), at, end in zip(fields, ends, ends[1:], strict=False)]
+    for is_zero, run in groupby(found, lambda field: not any(field[1])):
+        those = list(run)
+        if is_zero:
+            size, names = sum(len(value) for _, value, _ in those), "; ".join(what for _, _, what in those)
+            yield f"| {those[0][0]:,} | `00` × {size} | {names} | 0 |"
+        else:
+            yield from (
+                f"| {at:,} | `{value.hex(' ')}` | {what} | {_reading(what, value)} |" for at, value, what in those
+            )
 
 
 def _reading(what: str, value: bytes) -> str:
@@ -213,7 +221,7 @@ def _reading(what: str, value: bytes) -> str:
         return f"`{value.decode()}`"
     if what == "signature":
         return f"`PK`, {value[2]}, {value[3]}"
-    if what in ("time", "date", "date: 1980-01-01"):
+    if what in ("date", "date: 1980-01-01"):
         return ""
     number = int.from_bytes(value, "little")
     if value == b"\xff" * len(value):

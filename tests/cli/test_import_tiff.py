@@ -151,6 +151,28 @@ def test_a_folder_of_folders_of_images(capsys, here):
     assert err.endswith(f"hint: Run: ozx import {first} {second}\n")
 
 
+def test_an_empty_folder_is_named_with_what_to_do(capsys, here):
+    (here / "raw").mkdir()
+    code, _, err = ozx(capsys, "import", "raw")
+    assert (code, "raw: expected an image file; it is an empty directory\nhint: Name the file or" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("x.czi", b"text", "expected a CZI file, as its name says; it does not begin like one\nhint: Copy or download"),
+        ("X.ND2", b"text", "expected an ND2 file, as its name says; it does not begin like one"),
+        ("x.lif", b"", "expected a LIF file; it is empty"),
+        ("x.ims", b"\x89PNG\r\n\x1a\n", "it is a PNG picture\nhint: Save it as TIFF"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says(capsys, here, name, data, message):
+    (here / name).write_bytes(data)
+    code, _, err = ozx(capsys, "import", name)
+    assert (code, message in err) == (1, True)
+    assert not (here / "x.ozx").exists()
+
+
 @pytest.mark.usefixtures("cells")
 def test_a_missing_folder_after_many_images_is_no_image(capsys, here):
     shutil.copyfile(here / "cells.ome.tif", here / "other.tif")

@@ -153,7 +153,7 @@ def _explain(reader: Judge | ArrayJudge, writer: Writer, words: str) -> str:
 _INTRODUCTION = f"""# Compatibility
 
 Each column is a program that writes a small image: two channels of 96 × 128 pixels in two levels. Each row is a program
-that reads the image. `python docs/make_interop.py` makes this page.
+that reads the image, or several with the same answers. `python docs/make_interop.py` makes this page, and
 `tests/interop/test_matrix.py` checks it.
 
 {YES} right · {WRONG} opened, but not right · {NO} refused. The letters are explained [below](#why-not).
@@ -188,11 +188,12 @@ def page(cells: Cells, versions: Mapping[str, str]) -> str:
 
 def _table(readers: tuple[Judge | ArrayJudge, ...], cells: Cells, letters: Mapping[str, str]) -> str:
     rows = [["", *(writer.name for writer in WRITERS)], ["---", *(":-:" for _ in WRITERS)]]
+    alike: dict[tuple[str, ...], list[str]] = {}
     for reader in readers:
         row = [cells[reader.name, writer.name] for writer in WRITERS]
-        rows.append(
-            [reader.name, *(f"{cell.verdict} {letters[cell.why]}" if cell.why else cell.verdict for cell in row)]
-        )
+        answers = tuple(f"{cell.verdict} {letters[cell.why]}" if cell.why else cell.verdict for cell in row)
+        alike.setdefault(answers, []).append(reader.name)
+    rows += [["; ".join(names), *answers] for answers, names in alike.items()]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n"
 
 
@@ -201,9 +202,10 @@ def read_page(text: str) -> tuple[Cells, dict[str, str]]:
     cells: Cells = {}
     for table in re.findall(r"^\| +\|.*\n\| --- \|.*\n((?:\|.*\n)+)", text, re.MULTILINE):
         for line in table.splitlines():
-            reader, *row = (word.strip() for word in line.strip("|").split(" | "))
+            readers, *row = (word.strip() for word in line.strip("|").split(" | "))
             for writer, (verdict, _, letter) in zip(WRITERS, (cell.partition(" ") for cell in row), strict=True):
-                cells[reader, writer.name] = Cell(verdict, sentences.get(letter, ""))
+                for reader in readers.split("; "):
+                    cells[reader, writer.name] = Cell(verdict, sentences.get(letter, ""))
     _, _, programs = text.partition("## Versions\n\n")
     return cells, dict(re.findall(r"^(.*) (\S+)[;.]$", programs, re.MULTILINE))
 

@@ -141,6 +141,26 @@ def test_labels_of_xarray_have_their_own_order(out):
         write_image(out, xr.DataArray(square, dims=("c", "y", "x")), labels=labels, force=True)
 
 
+@pytest.mark.parametrize("axes", ["yx", "zyx", "tyx", "tzyx"])
+def test_labels_without_t_or_z_are_those_that_add_labels_writes(out, axes):
+    pixels = np.random.default_rng(0).integers(0, 9, (2, 3, 4, 300, 520), "uint16")  # t, c, z, y, x
+    mask = pixels[:, 0] > 4
+    mask = mask[tuple(slice(None) if axis in axes else 0 for axis in "tzyx")]
+    short = mask.reshape([1] * (4 - mask.ndim) + [*mask.shape]) if axes in ("yx", "zyx") else mask
+    labels = {"plain": mask, "short": short, "named": xr.DataArray(mask, dims=tuple(axes))}
+    array = xr.DataArray(pixels, dims=tuple("tczyx"))
+    write_image(out, array, labels=labels)
+    ozx.add_labels(out, "added", mask, axes=axes)
+    levels = {label.name: [(level.shape, level.scale) for level in label.levels] for label in ozx.inspect(out).labels}
+    assert levels["plain"] == levels["short"] == levels["named"] == levels["added"]
+    root = ozx.open(out)
+    for name in levels:
+        for level in ("0", "1"):
+            np.testing.assert_array_equal(root[f"labels/{name}/{level}"][...], root[f"labels/added/{level}"][...])
+    with pytest.raises(UsageError, match="expected labels 'cells' of the shape"):
+        write_image(out, pixels, axes="tczyx", labels={"cells": mask[..., 1:]}, force=True)
+
+
 def test_unknown_dimensions_of_xarray_are_refused(out):
     with pytest.raises(UsageError, match="expected dimensions named t, c, z, y, x; found band, lat, lon") as caught:
         write_image(out, xr.DataArray(PIXELS, dims=("band", "lat", "lon")))
@@ -358,7 +378,7 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"channel_names": [{"window": (0, float("inf"))}]}, "expected finite numbers"),
     ({"channel_names": [{"color": "reddish"}]}, "six hexadecimal digits"),
     ({"channel_names": [ShownChannel(color="12345G")]}, "six hexadecimal digits"),
-    ({"labels": {"cells": PIXELS[0]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(300, 400\)"),
+    ({"labels": {"cells": PIXELS[0, 1:]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(299, 400\)"),
     *[
         ({"labels": {name: PIXELS}}, "expected the name of a label image; got")
         for name in ("", ".", "..", "a/b", "../a", "a\\b", "__a", "zarr.json", "\0", 3)

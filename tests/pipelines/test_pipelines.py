@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,16 @@ def test_the_hook_refuses_a_commit_of_a_file_that_is_not_valid(tmp_path):
     done = run(*command, folder=work)
     assert done.returncode == 1
     assert "cells.ozx" in done.stdout
+
+
+def test_the_environment_of_the_wrapper_has_keys_of_conda_and_names_of_this_package():
+    environment = yaml.safe_load((PIPELINES / "snakemake" / "environment.yaml").read_text(encoding="utf-8"))
+    assert environment.keys() == {"channels", "dependencies"}
+    *packages, by_pip = environment["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert packages == [f"python {project['requires-python']}", "pip"]  # conda warns if pip is not named itself
+    assert by_pip == {"pip": [f"{project['name']}[all]"]}
+    assert "all" in project["optional-dependencies"]
 
 
 def test_snakemake_packs_and_validates_by_the_wrapper(tmp_path):

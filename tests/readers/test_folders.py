@@ -403,6 +403,14 @@ def test_one_position_of_micro_manager_is_an_image(tmp_path, joined):
     assert group["0"][1, 1, 2, 0, 0] == 1121
 
 
+def test_a_folder_of_data_sets_of_micro_manager_names_the_command_for_each(tmp_path, joined):
+    folders = [str(write_micro_manager(tmp_path / "day" / name, version="2.0")) for name in ("acq_1", "acq_2")]
+    with pytest.raises(ozx.UsageError, match="it is a directory of 2 data sets of Micro-Manager") as caught:
+        joined(tmp_path / "day")
+    assert caught.value.hint == f"Run: ozx import {' '.join(map(quote, folders))} --out-dir imported"
+    assert [ozx.import_image(folder).images for folder in folders] == [2, 2]
+
+
 @pytest.mark.parametrize("end", [-1, -2])
 def test_metadata_of_a_stopped_acquisition_lack_their_end(tmp_path, joined, end):
     folder = write_micro_manager(tmp_path / "acq_1", version="1.4") / "Pos0"

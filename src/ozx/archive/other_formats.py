@@ -78,6 +78,10 @@ _BEGINNINGS = {
 _LATER = {128: (b"DICM", OtherFormat("a DICOM file", _IMPORT)), 257: (b"ustar", OtherFormat("a tar archive", _UNPACK))}
 
 
+#: What the ending of a name says of a file that `ozx import` reads by the extra ``formats``.
+BY_ENDING = {".czi": "a CZI file", ".nd2": "an ND2 file", ".lif": "a LIF file", ".ims": "an IMS file"}
+
+
 def find_format(head: bytes) -> OtherFormat | None:
     r"""Return the format of a file, given its first `LONGEST_SIGNATURE` bytes; None if the format is unknown."""
     for beginning, known in _BEGINNINGS.items():

@@ -34,7 +34,7 @@ from ozx.images.writing.array_image import (
     read_coordinates,
 )
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
-from ozx.images.writing.label_image import check_is_integer, check_label_name
+from ozx.images.writing.label_image import MaskPixels, check_is_integer, check_label_name
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
@@ -112,8 +112,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         The image's name; by default that of the array, or else of the file.
     labels
         True for an array of labels. Or label images by name; each has the dimensions of `array` without ``c``, in the
-        same order; without `axes`, names in ``dims`` may give another order. Labels are integers; a mask of booleans is
-        written as 0 and 1.
+        same order; without `axes`, names in ``dims`` may give another order. The axes t and z may be missing or have
+        the length 1, as for `add_labels`. Labels are integers; a mask of booleans is written as 0 and 1.
     method, downsample
         Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels;
         label images of an image get ``nearest`` unless it is ``mode``); and the axes to halve, or ``none``; by default
@@ -234,22 +234,35 @@ def _with_labels(
     lengths = {str(image.axes[number].name): full.shape[number] for number in kept}
     given = [name for name in names if name in lengths]
     for name, array in _named_labels(labels):
-        order = (own_axes(array) if has_own else None) or given
-        if sorted(order) != sorted(given):
+        own = own_axes(array) if has_own else None
+        # As in `add_labels`, t and z may be missing or have the length 1.
+        orders = [own] if own else [[axis for axis in given if axis not in left] for left in ("", "t", "z", "tz")]
+        if own and not set(given) - {"t", "z"} <= set(own) <= set(given):
+            raise UsageError(f"expected labels {name!r} with the dimensions {', '.join(given)}; found {', '.join(own)}")
+        order = next((order for order in orders if _fits(array.shape, order, lengths)), None)
+        if order is None:
             raise UsageError(
-                f"expected labels {name!r} with the dimensions {', '.join(given)}; found {', '.join(order)}"
-            )
-        shape = tuple(lengths[axis] for axis in order)
-        if tuple(array.shape) != shape:
-            raise UsageError(
-                f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}",
-                hint=f"Give the axes of the labels in the order of the image's array: {', '.join(order)}.",
+                f"expected labels {name!r} of the shape {tuple(lengths[axis] for axis in orders[0])}; "
+                f"found {tuple(array.shape)}",
+                hint=f"Give the axes of the labels in the order of the image's array: {', '.join(orders[0])}.",
             )
         _, sources, (level,) = describe_array(array, order, None, None)
+        if len(order) < len(axes):
+            found = [sources[0].axes.index(axis) if axis in order else None for axis in lengths]
+            shape = tuple(1 if number is None else level.shape[number] for number in found)
+            sources, level = (MaskPixels(sources[0], tuple(lengths), shape, found),), replace(level, shape=shape)
         scale, start = (tuple(values[number] for number in kept) for values in (full.scale, full.translation))
         level = replace(level, scale=scale, translation=start)
         named[name] = _as_labels(NewImage(name, axes, sources, (level,), pyramid=choice))
     return replace(image, labels=named)
+
+
+def _fits(shape: Sequence[int], axes: Sequence[str], lengths: Mapping[str, int]) -> bool:
+    """Return whether labels of a shape may have these axes."""
+    return len(shape) == len(axes) and all(
+        length == lengths[axis] or (length == 1 and axis in ("t", "z"))
+        for axis, length in zip(axes, shape, strict=True)
+    )
 
 
 def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayLike]]:

@@ -68,11 +68,23 @@ def _find(path: str, options: ReadingOptions) -> PlaneGrid | str:
     if (tiffs and has_metadata(path)) or (not tiffs and position_folders(path)):
         return find_planes(path, is_filled=options.on_error == "fill")
     if len(tiffs) < 2:
+        _check_is_no_folder_of_data_sets(path)
         check_is_image_file(path)  # says what it is
     with suppress(Exception):  # opening the files reports it
         if count_files(os.path.join(path, tiffs[0])) >= len(tiffs):
             return os.path.join(path, tiffs[0])
     return _find_by_names(path, names, tiffs, options)
+
+
+def _check_is_no_folder_of_data_sets(path: str) -> None:
+    """Raise `UsageError` for a folder with data sets of Micro-Manager, each with a folder for each position."""
+    with os.scandir(path) as entries:
+        found = sorted(entry.path for entry in entries if entry.is_dir() and position_folders(entry.path))
+    if found:
+        names, more = " ".join(map(quote, found[:3])), " …" if len(found) > 3 else ""
+        count = "1 data set" if len(found) == 1 else f"{len(found):,} data sets"
+        hint = f"Run: ozx import {names}{more} --out-dir imported"
+        raise UsageError(f"expected an image; it is a directory of {count} of Micro-Manager", path=path, hint=hint)
 
 
 def _find_by_names(path: str, names: list[str], tiffs: list[str], options: ReadingOptions) -> PlaneGrid:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from ozx.archive.other_formats import LONGEST_SIGNATURE, OtherFormat, describe_names, find_format
+from ozx.archive.other_formats import BY_ENDING, LONGEST_SIGNATURE, OtherFormat, describe_names, find_format
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
@@ -44,6 +44,8 @@ def check_is_image_file(path: str) -> None:
     described = describe_names(tiffs, path, is_folder=True)  # even if .ozx files made of them are there, too
     if described is None:
         found, hint = describe_folder(path) or _describe_sub_folders(path) or ("a directory", None)
+        if not os.listdir(path):
+            found, hint = "an empty directory", "Name the file or the folder that has the images."
     else:
         found, hint = f"a directory of {described[0]}", described[1]
     raise UsageError(f"expected an image file; it is {found}", path=path, hint=hint)
@@ -51,9 +53,13 @@ def check_is_image_file(path: str) -> None:
 
 def not_a_tiff_file(path: str, reason: str) -> FormatError:
     """Return the error for a file that tifffile refuses for `reason`, with a hint that fits its format."""
-    known = _read_format(path)
+    known, named = _read_format(path), BY_ENDING.get(os.path.splitext(path)[1].lower())
     if os.path.exists(path) and not os.path.getsize(path):
-        return FormatError("expected a TIFF file; it is empty", path=path, hint="Copy or download it again.")
+        what = named or "a TIFF file"
+        return FormatError(f"expected {what}; it is empty", path=path, hint="Copy or download it again.")
+    if known is None and named is not None:
+        again = "Copy or download it again, or save it as TIFF in the program that wrote it."
+        return FormatError(f"expected {named}, as its name says; it does not begin like one", path=path, hint=again)
     if known is None or known.is_tiff:
         broken = "It begins like a TIFF file, but is cut off or damaged: copy or download it again."
         other = "If it has another format, save it as TIFF first."
