@@ -49,7 +49,7 @@ from ozx.hierarchy.ome.units import check_unit
 from ozx.hierarchy.recovered import Loss, describe_loss, losses_below, losses_of
 from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.hierarchy.zarr.layout import unsupported_grid
-from ozx.images.pictures.drawing import draw_image, draw_plate
+from ozx.images.pictures.drawing import DrawnPlate, draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png
 from ozx.images.selection import Bounds, choose_channels, choose_level, make_key, read_part, split_region
 from ozx.store.array import opened_array
@@ -58,8 +58,6 @@ from ozx.store.level import Level
 if TYPE_CHECKING:
     import dask.array
     import xarray as xr
-
-    from ozx.images.plate_fields import PlateFields
 
 _V2_NODES = (".zgroup", ".zarray")
 _SHOWN = 10  # names in a message
@@ -169,7 +167,7 @@ class Image:
     plate: Plate | None = None
     wells: Mapping[str, tuple[str, ...]] = field(default_factory=partial(ByName, "wells", {}))
     fields: Mapping[str, Image] = field(default_factory=partial(ByName, "fields", {}))
-    drawn_plate: PlateFields | None = None
+    drawn_plate: DrawnPlate | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
-from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
+from ozx.images.pictures.planes import DrawnImage, Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
 from ozx.store.level import Level
 
-if TYPE_CHECKING:  # an image draws itself
-    from ozx.images.image import Image
-    from ozx.images.plate_fields import PlateFields
 
-
-def draw_image(view: Image, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
+def draw_image(view: DrawnImage, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
     """Return a picture (y, x, 3) of up to `size` pixels per side, and the path of the array that was read."""
     plane = choose_plane(view, size)
     if is_label:
@@ -51,7 +48,38 @@ Place = tuple[int, int]
 Planes = list[NDArray[Any]]
 
 
-def draw_plate(fields: PlateFields, size: int) -> tuple[NDArray[np.uint8], str, list[str]]:
+class DrawnPlate(Protocol):
+    """What `draw_plate` asks of a plate, as `ozx.images.plate_fields.PlateFields` has it."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    @property
+    def paths(self) -> Mapping[Place, tuple[str, ...]]:
+        """The paths of the fields of each well that has some."""
+
+    @property
+    def part(self) -> str:
+        """The path of the drawn label image below a field; empty for the field itself."""
+
+    @property
+    def first(self) -> DrawnImage:
+        """The first field, or its label image."""
+
+    @property
+    def is_label(self) -> bool:
+        """Whether label images are drawn."""
+
+    def array(self, path: str) -> zarr.Array[Any] | None:
+        """Return the array at a path; None if there is none."""
+
+
+def draw_plate(fields: DrawnPlate, size: int) -> tuple[NDArray[np.uint8], str, list[str]]:
     """Draw all wells of a plate side by side, with the colours and contrast of the first well.
 
     Return the picture, the path of the array that was read of the first well, and notes about missing parts. If there
@@ -77,7 +105,7 @@ def draw_plate(fields: PlateFields, size: int) -> tuple[NDArray[np.uint8], str, 
     return _lay_out(pictures, (rows, columns), plane, size), plane.level.path, notes
 
 
-def _choose_step(fields: PlateFields, size: int) -> int:
+def _choose_step(fields: DrawnPlate, size: int) -> int:
     """Return the number n for a picture that shows every n-th row and every n-th column of wells."""
     for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
     for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
@@ -85,7 +113,7 @@ def _choose_step(fields: PlateFields, size: int) -> int:
 
 
 def _read_tiles(
-    fields: PlateFields, plane: Plane, channels: list[int], step: int
+    fields: DrawnPlate, plane: Plane, channels: list[int], step: int
 ) -> tuple[dict[Place, Planes], list[str]]:
     """Return the planes of the first field of each well, and a note about wells without a field."""
     inside = join_path(fields.part, plane.level.path[len(fields.first.path) + 1 :])
@@ -109,7 +137,7 @@ def _read_tiles(
     return tiles, [f"no picture of the wells {', '.join(failed[:_NAMED])}{more}: {problem}"]
 
 
-def _read_field(fields: PlateFields, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
+def _read_field(fields: DrawnPlate, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
     """Return the planes of a well's first existing field; raise `FormatError` if they are unlike the first well's."""
     # Opened without the metadata of the field and its other levels: one document instead of many.
     found = ((where, fields.array(where)) for where in (join_path(path, inside) for path in paths))

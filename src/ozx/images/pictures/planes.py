@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.colors import ShownPlane
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, ShownPlane
 from ozx.hierarchy.ome.model import Axis
 from ozx.store.level import Level
 from ozx.store.reading_price import Price, check_price, price_of
-
-if TYPE_CHECKING:  # an image draws itself
-    from ozx.images.image import Image
 
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
 _MOST_PIXELS = 1 << 28
@@ -25,6 +22,38 @@ _MOST_PIXELS = 1 << 28
 _MOST = Price(chunks=50_000, decoded=4 << 30, chunk=1 << 30)
 # More channels are not shown by default.
 _MOST_CHANNELS = 6
+
+
+class DrawnImage(Protocol):
+    """What a picture asks of an image: its planes and their colours."""
+
+    @property
+    def path(self) -> str:
+        """The path of the image, for messages."""
+
+    @property
+    def axes(self) -> Sequence[Axis]:
+        """One axis per dimension."""
+
+    @property
+    def levels(self) -> Sequence[Level]:
+        """The resolution levels, full resolution first."""
+
+    @property
+    def channel_axis(self) -> int | None:
+        """The index of the channel dimension, or None."""
+
+    @property
+    def plane(self) -> ShownPlane:
+        """The plane to show first."""
+
+    @property
+    def channels(self) -> tuple[ShownChannel, ...]:
+        """The display settings of the channels in the metadata."""
+
+    @property
+    def display(self) -> LabelDisplay:
+        """The colours of label values."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +85,7 @@ class Plane:
         return np.dtype(self.level.array.dtype)
 
 
-def choose_plane(view: Image, size: int, share: int = 1) -> Plane:
+def choose_plane(view: DrawnImage, size: int, share: int = 1) -> Plane:
     """Return the plane for a picture of up to `size` pixels per side, from the smallest level that is large enough.
 
     If this level costs too much to read, the plane is from the next coarser affordable level, else from the next finer
@@ -80,7 +109,7 @@ def choose_plane(view: Image, size: int, share: int = 1) -> Plane:
     raise refusal
 
 
-def _plane(view: Image, level: int, axes: tuple[int, int], size: int) -> Plane:
+def _plane(view: DrawnImage, level: int, axes: tuple[int, int], size: int) -> Plane:
     y, x = axes
     found, full = view.levels[level], view.levels[0].array.shape
     shape = found.array.shape
@@ -152,7 +181,7 @@ def read_planes(plane: Plane, channels: Sequence[int], level: Level | None = Non
     return planes
 
 
-def plane_axes(view: Image) -> tuple[int, int]:
+def plane_axes(view: DrawnImage) -> tuple[int, int]:
     """Return the dimension numbers of the axes y and x.
 
     They are found by name, else they are the last two dimensions except the channel dimension.
