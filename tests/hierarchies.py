@@ -4,6 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
+from cases.archive_builder import array_document, write_tree
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 HIERARCHIES = ("image", "plate", "series", "sharded")
 
@@ -32,33 +34,23 @@ def group(**ome) -> bytes:
     return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
 
 
+def multiscales(axes: str, *levels: str, unit: str | None = None, halved: str = "", **others) -> list[dict]:
+    """Return the ``multiscales`` of an image whose levels are at these paths, each half as long along some axes."""
+    kinds, units = {"t": "time", "c": "channel"}, {"unit": unit} if unit else {}
+    named = [{"name": axis, "type": kinds.get(axis, "space")} | (units if axis in "zyx" else {}) for axis in axes]
+    scales = [[2.0**level if axis in halved else 1.0 for axis in axes] for level in range(len(levels))]
+    datasets = [
+        {"path": path, "coordinateTransformations": [{"type": "scale", "scale": scale}]}
+        for path, scale in zip(levels, scales, strict=True)
+    ]
+    return [{"axes": named, "datasets": datasets} | others]
+
+
 def make_image(root, chunks=None, *, version="0.5") -> Path:
     """Make a minimal OME-Zarr 0.5 image at `root`, without a library; `chunks` maps keys to bytes."""
     root = Path(root)
-    axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
-    multiscales = [{"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}], "name": root.name}]
-    group = {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": {"ome": {"version": version, "multiscales": multiscales}},
-    }
-    array = {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": [64, 64],
-        "data_type": "uint8",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32, 32]}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": [{"name": "bytes"}],
-        "attributes": {},
-        "dimension_names": ["y", "x"],
-    }
-    values = {"zarr.json": json.dumps(group).encode(), "0/zarr.json": json.dumps(array).encode()}
+    array = array_document([64, 64], [32, 32], dimension_names=["y", "x"])
+    values = {"zarr.json": group(version=version, multiscales=multiscales("yx", "0", name=root.name))}
+    values |= {"0/zarr.json": json.dumps(array).encode()}
     values |= {"0/c/0/0": bytes(range(256)) * 4} if chunks is None else chunks
-    for key, data in values.items():
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return root
+    return write_tree(root, values)

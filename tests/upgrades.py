@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import tensorstore
 import zarr
+from hierarchies import multiscales
 from stores import buffer, contents
 from zarr.storage import MemoryStore
 
@@ -86,20 +87,8 @@ def bits(values: np.ndarray) -> bytes:
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
 
 
-def axes_of(names: str) -> list[dict[str, str]]:
-    types = {"t": "time", "c": "channel"}
-    return [{"name": name, "type": types.get(name, "space")} for name in names]
-
-
 def multiscale_of(names="cyx", levels=("0", "1"), **more):
-    datasets = [
-        {
-            "path": path,
-            "coordinateTransformations": [{"type": "scale", "scale": [1.0] * (len(names) - 2) + [2.0**i] * 2}],
-        }
-        for i, path in enumerate(levels)
-    ]
-    return {"version": "0.4", "name": "cells", "axes": axes_of(names), "datasets": datasets, **more}
+    return {"version": "0.4", **multiscales(names, *levels, halved="yx", name="cells")[0], **more}
 
 
 def group_v2(path="", **attributes) -> dict[str, bytes]:

@@ -124,25 +124,6 @@ class TestFolders:
 
 @pytest.mark.posix("lengths are counted in bytes")
 class TestLongNames:
-    @pytest.mark.parametrize("letter", ["n", "ü", "細", "🔬"])
-    @pytest.mark.parametrize("length", [256, 255, 247, 200, 143])
-    def test_a_name_is_written_that_the_file_system_takes(self, tmp_path, letter, length):
-        size = len(letter.encode())
-        name = letter * (length // size) + "x" * (length % size)
-        if length > 255:
-            with pytest.raises(UsageError, match="256 bytes"):
-                write(tmp_path / name, b"new", force=True)
-            with pytest.raises(UsageError, match="256 bytes"):
-                fill(tmp_path / name)
-            return
-        write(tmp_path / name, b"old")
-        write(tmp_path / name, b"new", force=True)
-        assert names(tmp_path) == [name]
-        os.unlink(tmp_path / name)
-        fill(tmp_path / name)
-        fill(tmp_path / name, replace_folder=True)
-        assert names(tmp_path) == [name]
-
     def test_directories_with_long_names_are_exchanged_in_two_steps(self, tmp_path, monkeypatch):
         monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
         for name in ("細" * 85, "細" * 84 + "abc", "n" * 255):

@@ -33,13 +33,6 @@ def test_less_than_the_memory_is_an_error(name):
         decompress_into({"id": name}, memoryview(ENCODED[name]), np.zeros(len(VALUE) + 1, np.uint8))
 
 
-@pytest.mark.parametrize("name", ENCODED)
-def test_cut_data_is_an_error(name):
-    for length in (0, 3, 15, len(ENCODED[name]) // 2):
-        with pytest.raises((ValueError, EOFError)):
-            decompress_into({"id": name}, memoryview(ENCODED[name])[:length], np.zeros(len(VALUE), np.uint8))
-
-
 def test_more_data_than_a_chunk_can_have():
     codec = ChunkCodec((2,), np.dtype("u1"), (0,))
     with pytest.raises(ValueError, match="expected at most"):

@@ -7,7 +7,7 @@ import pytest
 from hierarchies import FIXTURES
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.edit.image import edit_image, update_copy
+from ozx.hierarchy.edit.image import edit_image
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.json.changes import iter_changes
 from ozx.hierarchy.ome.conversion import convert_group
@@ -64,23 +64,6 @@ def image(levels, common=None, axes="yx", **ome):
 
 def array_of(*shape, data_type="uint16"):
     return parse_array({"shape": list(shape), "data_type": data_type})
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"pixel_size": {"y": 0.325, "x": 0.325}},
-        {"unit": "micrometer"},
-        {"unit": {"y": "micrometer"}},
-        {"channel_names": ["Nuclei", "Cytoplasm"]},
-        {"channel_names": [None, "Cytoplasm"]},
-        {"colors": ["#3a7bff", "FFB000"]},
-        {"name": "Synthetic cells"},
-    ],
-)
-def test_what_is_so_already_changes_nothing(arguments):
-    edited = edit(**arguments)
-    assert (edited.document, edited.differences) == (IMAGE, ())
 
 
 def test_what_has_no_pixel_size_in_decimals_comes_out_as_asked():
@@ -242,12 +225,6 @@ def test_without_omero_a_complete_block_is_made(shape, axes, data_type, window, 
     assert data_type in note
 
 
-def test_an_image_without_a_channel_axis_has_one_channel():
-    edited = edit(image([[[1, 1]]]), array=array_of(8, 8), colors=["green"])
-    (channel,) = edited.document["attributes"]["ome"]["omero"]["channels"]
-    assert (channel["label"], channel["color"]) == ("Channel 0", "00FF00")
-
-
 def test_a_colour_ends_the_grey_model():
     """Viewers ignore the colours of channels in an image whose rendering model is `greyscale`."""
     gray = {"channels": [{"label": "A", "color": "FFFFFF"}], "rdefs": {"defaultZ": 3, "model": "greyscale"}}
@@ -308,15 +285,3 @@ def test_several_multiscales_all_get_the_pixel_size():
     new = edited.document["attributes"]["ome"]["multiscales"]
     assert [item["datasets"][0]["coordinateTransformations"][0]["scale"][1] for item in new] == [2.0, 2.0]
     assert [item["name"] for item in new] == ["two", "one"]
-
-
-def test_copies_in_consolidated_metadata_are_renewed_however_deep():
-    new = {"attributes": {"ome": 2}}
-    inner = {"attributes": {"ome": 1}}
-    nested = {"attributes": {}, "consolidated_metadata": {"metadata": {"1/0": copy.deepcopy(inner)}}}
-    document = {"consolidated_metadata": {"metadata": {"A": nested, "A/1/0": inner, "A/1": {"attributes": {}}}}}
-    assert update_copy(document, "A/1/0", new)
-    copies = document["consolidated_metadata"]["metadata"]
-    assert copies["A/1/0"] == copies["A"]["consolidated_metadata"]["metadata"]["1/0"] == new
-    assert not update_copy(document, "B/1/0", new)
-    assert not update_copy({"consolidated_metadata": None}, "B/1/0", new)

@@ -4,7 +4,6 @@ import copy
 import json
 
 import pytest
-from hierarchies import FIXTURES
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,18 +92,6 @@ def test_transformations_of_the_whole_image_come_back(scales, common, shift):
         assert now["coordinateTransformations"][0]["scale"] == pytest.approx(
             was["coordinateTransformations"][0]["scale"]
         )
-
-
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.ome.zarr")), ids=lambda path: path.name)
-def test_fixtures(path):
-    for file in path.rglob("zarr.json"):
-        document = json.loads(file.read_bytes())
-        if document["node_type"] == "group":
-            _, back = there_and_back(document)
-            ome = document.get("attributes", {}).get("ome", {})
-            for part in ("plate", "well", "image-label"):
-                ome.get(part, {}).pop("version", None)
-            assert back == document
 
 
 def test_a_candidate_becomes_06():

@@ -1,12 +1,8 @@
 """Which pixels are worked on, and which are written, at a time."""
 
-import itertools
 import math
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ozx.hierarchy.relayout.rechunking import plan_rechunking
 from ozx.hierarchy.zarr.array import ChunkKeys
@@ -24,39 +20,6 @@ def layout(shape, chunks, *, shards=None, separator="/", size=1):
 
 def plan(shape, old, new, **options):
     return plan_rechunking(layout(shape, old), layout(shape, new, **options))
-
-
-@st.composite
-def cuts(draw):
-    dimensions = draw(st.integers(0, 4))
-    lengths = st.tuples(*[st.integers(1, 9)] * dimensions)
-    shape = draw(st.tuples(*[st.integers(1, 24)] * dimensions))
-    chunks = draw(lengths)
-    multiples = draw(st.tuples(*[st.integers(1, 4)] * dimensions))
-    shards = tuple(map(math.prod, zip(chunks, multiples, strict=True))) if draw(st.booleans()) and shape else None
-    return layout(shape, draw(lengths)), layout(shape, chunks, shards=shards, separator=draw(st.sampled_from("/.")))
-
-
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-@given(cuts(), st.data())
-def test_groups_that_old_chunks_reach_into(layouts, data):
-    old, new = layouts
-    cut = plan_rechunking(old, new)
-    grid = list(itertools.product(*map(range, old.grid)))
-    places = data.draw(st.lists(st.sampled_from(grid), unique=True, max_size=5))
-    expected = [
-        number
-        for number, group in enumerate(itertools.product(*map(range, cut.group_grid)))
-        if any(
-            all(
-                at * part < min((g + 1) * length, whole) and min((at + 1) * part, whole) > g * length
-                for at, part, g, length, whole in zip(place, old.chunks, group, cut.groups, old.shape, strict=True)
-            )
-            for place in places
-        )
-    ]
-    found = cut.touched_groups(*old.bounds(np.array(places, np.int64).reshape(len(places), len(old.grid))))
-    assert found.tolist() == expected
 
 
 def test_blocks_are_never_huge():

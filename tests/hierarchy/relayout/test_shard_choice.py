@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from cases.archive_builder import array_document, sharding
+from cases.archive_builder import array_document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +16,6 @@ from ozx.hierarchy.relayout.shard_choice import (
     ShardPolicy,
     choose_chunks,
     choose_shards,
-    needs_transcoding,
-    parse_chunk_lengths,
     parse_codec_choice,
     parse_shard_policy,
     transcoded_document,
@@ -127,17 +125,11 @@ def test_a_policy_that_is_none_is_refused(text):
 # Chunks and codecs.
 
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
-ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
-TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
 
 
 def document(codecs=(BYTES,), *, shape=(100, 90), chunks=(32, 30), data_type="uint16", names=("y", "x")):
     fields = {"data_type": data_type, "attributes": {"kept": True}, "dimension_names": list(names)}
     return array_document(shape, chunks, codecs, **fields)
-
-
-def names(transcoded):
-    return [codec["name"] for codec in transcoded["codecs"]]
 
 
 @pytest.mark.parametrize(
@@ -179,27 +171,9 @@ def test_codecs_that_are_not_understood(text, message):
     assert message in str(failed.value)
 
 
-def test_lengths_of_chunks():
-    assert parse_chunk_lengths("y=64,x=32") == {"y": 64, "x": 32}
-    with pytest.raises(UsageError, match="as in y=512,x=512; got '64'"):
-        parse_chunk_lengths("64")
-    with pytest.raises(UsageError, match="as in y=512,x=512; got 512"):
-        parse_chunk_lengths(512)
-
-
 def cut(lengths, *documents):
     arrays = {str(number): ShardArray(parse_layout(each, "")) for number, each in enumerate(documents)}
     return choose_chunks(arrays, lengths)
-
-
-def test_chunks_are_no_longer_than_their_arrays():
-    image = document(shape=(3, 100, 90), chunks=(1, 32, 30), names=("c", "y", "x"))
-    label = document(shape=(100, 90))
-    assert cut({"c": 2, "y": 512, "x": 64}, image, label) == {"0": (2, 100, 64), "1": (100, 64)}
-    assert cut({"y": 512}, document(shape=(0, 90))) == {"0": (1, 30)}
-    assert cut({"y": 8}, document(), document(shape=(), chunks=(), names=()))["1"] == ()
-    with pytest.raises(UsageError, match="unknown axis 'z'"):
-        cut({"z": 8}, image, label)
 
 
 def test_chunks_of_2_gib_are_refused():
@@ -211,49 +185,6 @@ def test_chunks_of_2_gib_are_refused():
     assert cut({"y": 1 << 15}, kept)["0"] == (1 << 15, 1 << 15)
 
 
-@pytest.mark.parametrize(
-    ("codecs", "expected"),
-    [
-        ([BYTES], ["bytes", "zstd"]),
-        (["bytes", "crc32c"], ["bytes", "zstd", "crc32c"]),
-        ([BYTES, {"name": "blosc"}], ["bytes", "zstd"]),
-        ([TRANSPOSE, BYTES, {"name": "gzip"}, "crc32c"], ["transpose", "bytes", "zstd", "crc32c"]),
-        (["vlen-utf8", {"name": "gzip"}], ["vlen-utf8", "zstd"]),
-        ([{"name": "numcodecs.delta"}, TRANSPOSE, BYTES], ["transpose", "bytes", "zstd"]),
-        ([{"name": "numcodecs.zfpy"}], ["bytes", "zstd"]),
-        ([BYTES, {"name": "numcodecs.bz2"}, {"name": "example", "must_understand": False}], ["bytes", "zstd"]),
-        ([sharding([8, 10], [BYTES, {"name": "gzip"}])], ["bytes", "zstd"]),
-        ([sharding([8, 10], [BYTES, {"name": "gzip"}]), "crc32c"], ["bytes", "zstd"]),
-    ],
-)
-def test_a_codec_takes_the_place_of_those_there_are(codecs, expected):
-    transcoded = transcoded_document(document(codecs), codec=CodecChoice("zstd", 3))
-    assert names(transcoded) == expected
-    assert transcoded["attributes"] == {"kept": True}
-    assert names(transcoded_document(document(codecs), codec=CodecChoice("none"))) == [
-        name for name in expected if name != "zstd"
-    ]
-
-
-def test_the_byte_order_stays():
-    big = {"name": "bytes", "configuration": {"endian": "big"}}
-    assert transcoded_document(document([big]), codec=CodecChoice("none"))["codecs"] == [big]
-    lossy = {"name": "numcodecs.zfpy"}
-    assert transcoded_document(document([lossy]), codec=CodecChoice("none"))["codecs"] == [BYTES]
-    assert transcoded_document(document([lossy], data_type="uint8"), codec=CodecChoice("none"))["codecs"] == [
-        {"name": "bytes"}
-    ]
-
-
 def test_a_chain_that_makes_no_bytes_is_not_touched():
     with pytest.raises(UnsupportedError, match=r"found example\.foo"):
         transcoded_document(document(["example.foo"]), codec=CodecChoice("none"))
-
-
-def test_what_needs_transcoding():
-    before = document(["bytes", ZSTD], data_type="uint8")
-    assert not needs_transcoding(
-        before, transcoded_document(before, chunks=(32, 30), codec=parse_codec_choice("zstd:3"))
-    )
-    assert needs_transcoding(before, transcoded_document(before, codec=parse_codec_choice("zstd:4")))
-    assert needs_transcoding(before, transcoded_document(before, chunks=(32, 15)))

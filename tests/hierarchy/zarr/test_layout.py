@@ -75,42 +75,10 @@ def test_more_dimensions_than_can_be_counted_in_are_refused():
         parse_layout(array(shape=[1] * 33, chunks=[1] * 33), "0")
 
 
-REFUSED = {
-    "grid": ({"chunk_grid": {"name": "rectilinear", "configuration": {}}}, "chunk grid 'rectilinear'"),
-    "keys": ({"chunk_key_encoding": "example.keys"}, "chunk key encoding 'example.keys'"),
-    "data type": ({"data_type": {"name": "example.type"}}, "data type 'example.type' (zarr.json, /data_type)"),
-    "codec": ({"codecs": [LITTLE, {"name": "numcodecs.bz2"}]}, "codec 'numcodecs.bz2' (zarr.json, /codecs/1)"),
-    "codec in a shard": (
-        {"codecs": [sharding((8, 16), [LITTLE, {"name": "example.codec"}])]},
-        "codec 'example.codec' (zarr.json, /codecs/0/configuration/codecs/1)",
-    ),
-    "transformer": ({"storage_transformers": [{"name": "example.move"}]}, "storage transformer 'example.move'"),
-    "ignorable transformer": (
-        {"storage_transformers": [{"name": "example.move", "must_understand": False}]},
-        "storage transformer 'example.move'",
-    ),
-    "extension": ({"extensions": ["example.offset"]}, "extension 'example.offset' (zarr.json, /extensions/0)"),
-    "field": ({"origin": [0, 0]}, "unknown field 'origin' (zarr.json, /origin)"),
-    "no ignorable grid": (
-        {"chunk_grid": {"name": "example.grid", "must_understand": False}},
-        "chunk grid 'example.grid'",
-    ),
-}
-
-
 def test_only_a_regular_grid_has_a_layout_whatever_else_is_understood():
     grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [8, 64], "chunk_shape": [8, 64]}}
     with pytest.raises(UnsupportedError, match="0: ozx does not support the chunk grid 'rectilinear'"):
         parse_layout(array(chunk_grid=grid), "0", lambda point, value: True)
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_not_understood_is_refused_by_name(case):
-    changes, found = REFUSED[case]
-    with pytest.raises(UnsupportedError) as caught:
-        parse_layout(array() | changes, "images/0")
-    assert f"images/0: expected chunks that may be moved; found the {found}" in str(caught.value)
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

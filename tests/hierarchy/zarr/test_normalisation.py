@@ -1,6 +1,5 @@
 """Legal documents that zarr-python refuses, in the form it reads, and its copies of metadata."""
 
-import copy
 import json
 import warnings
 
@@ -9,27 +8,14 @@ import zarr
 from cases.archive_builder import array_document, sharding
 from zarr.storage import LocalStore
 
-from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, is_stale, normalise_document
+from ozx.errors import FormatError
+from ozx.hierarchy.zarr.normalisation import is_stale, normalise_document
 
 GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {"a": [1.5, "x"]}}
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
 SHARDING = sharding([2], [BYTES, ZSTD])
 ARRAY = array_document([4], [2], [BYTES, ZSTD], data_type="uint16")
-
-
-def normalise(document, **options):
-    data = json.dumps(document).encode()
-    shown = normalise_document(data, "0", **options)
-    return document if shown is data else json.loads(shown)
-
-
-def knows(*names):
-    def understands(point, value):
-        return point in DECODING_POINTS and (value if isinstance(value, str) else value["name"]) in names
-
-    return understands
 
 
 @pytest.mark.parametrize(
@@ -54,47 +40,6 @@ def knows(*names):
 def test_what_needs_nothing_is_the_same_object(document):
     data = json.dumps(document).encode()
     assert normalise_document(data, "") is data
-
-
-def test_an_unknown_codec_is_dropped_where_it_says_so_and_else_refused():
-    understands = knows("bytes", "uint16", "regular", "default", "sharding_indexed", "crc32c")
-    ignorable, needed = {"name": "a.b", "must_understand": False}, {"name": "a.b"}
-    plain = ARRAY | {"codecs": [BYTES]}
-    assert normalise(ARRAY | {"codecs": [BYTES, ignorable]}, understands=understands) == plain
-    with pytest.raises(UnsupportedError, match=r"codec 'a\.b' \(zarr\.json, /codecs/1\)"):
-        normalise(ARRAY | {"codecs": [BYTES, needed]}, understands=understands)
-    shard = copy.deepcopy(SHARDING)
-    shard["configuration"]["codecs"] = [BYTES, "a.b"]
-    with pytest.raises(UnsupportedError, match=r"'a\.b' \(zarr\.json, /codecs/0/configuration/codecs/1\)"):
-        normalise(ARRAY | {"codecs": [shard]}, understands=understands)
-
-
-def test_storage_transformers_are_understood_by_nobody():
-    ignorable = {"name": "a.b", "must_understand": False}
-    assert normalise(ARRAY | {"storage_transformers": [ignorable]}) == ARRAY
-    for value in (["a.b"], [ignorable, {"name": "a.b"}], {"name": "a.b"}):
-        with pytest.raises(UnsupportedError, match="storage transformer"):
-            normalise(ARRAY | {"storage_transformers": value})
-
-
-@pytest.mark.parametrize(
-    "copies",
-    [
-        {"kind": "inline", "must_understand": False, "metadata": {"0": ARRAY | {"codecs": ["bytes"]}}},
-        # A node that may not be opened does not keep the group from being opened.
-        {"kind": "inline", "must_understand": False, "metadata": {"0": ARRAY, "1": GROUP | {"extensions": ["a"]}}},
-        {"kind": "inline", "must_understand": False, "metadata": {"0": 5}},
-        {"kind": "inline"},
-        {"kind": "other", "must_understand": False},
-    ],
-)
-def test_consolidated_metadata_that_zarr_would_refuse_are_dropped(copies):
-    assert normalise(GROUP | {"consolidated_metadata": copies}) == GROUP
-
-
-def test_an_unknown_kind_of_consolidated_metadata_must_be_understood():
-    with pytest.raises(UnsupportedError, match="consolidated_metadata"):
-        normalise(GROUP | {"consolidated_metadata": {"kind": "other"}})
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff{}", b'{"a":' * 100_000, b"[" * 100_000])
