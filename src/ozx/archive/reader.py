@@ -234,7 +234,7 @@ class ArchiveReader:
         encrypted = np.flatnonzero(columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION))
         if len(encrypted):
             check_not_encrypted(self.source, columns.header(int(encrypted[0])))
-        unknown = np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS))
+        unknown = np.flatnonzero(np.logical_and.reduce([columns.methods != method for method in READABLE_METHODS]))
         if len(unknown):
             index = int(unknown[0])
             raise UnsupportedError(
@@ -249,8 +249,9 @@ class ArchiveReader:
         columns, path = self.columns, self.source.name
         suspects = [np.flatnonzero(columns.name_lengths == 0)]
         for rows, names in columns.iter_name_matrices():
-            framed = np.pad(names, ((0, 0), (1, 0))).tobytes()  # a NUL before each
-            if not are_plain_names(framed, len(rows)):
+            framed = np.zeros((len(rows), names.shape[1] + 1), np.uint8)  # a NUL before each
+            framed[:, 1:] = names
+            if not are_plain_names(framed.tobytes(), len(rows)):
                 suspects.append(rows)
         is_ascii = True
         for rows in suspects:

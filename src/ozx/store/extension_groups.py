@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 import zarr
+from zarr.storage import StorePath
 
 from ozx.codecs.codec_support import zarr_understands
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
-from ozx.hierarchy.json.reading import parse_document
+from ozx.hierarchy.json.reading import as_object, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.codecs import parse_named
@@ -77,7 +79,8 @@ class OpenedGroup(zarr.Group):
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
-        return opened_node(super().__getitem__(path))
+        found = None if self.metadata.consolidated_metadata else _array_at(self.store_path / path)
+        return opened_node(super().__getitem__(path) if found is None else found)
 
     def get_array(self, path: str) -> Any:
         """Return the array at `path` (zarr-python 3.4 and later)."""
@@ -127,6 +130,23 @@ class OpenedGroup(zarr.Group):
     if hasattr(zarr.Group, "create_dataset"):  # zarr-python 3.4 has these no more
         create_dataset = _opening(zarr.Group.create_dataset)
         array = _opening(zarr.Group.array)
+
+
+def node_document(store: Any, path: str) -> Any:
+    """Return the ``zarr.json`` of a node; None if there is none."""
+    value = store.get_sync(join_path(path, METADATA))
+    return None if value is None else json.loads(value.to_bytes())
+
+
+def _array_at(place: StorePath) -> zarr.Array[Any] | None:
+    """Return the array at a place, which is read in the calling thread; None if there is no array.
+
+    The event loop of zarr-python takes a millisecond to wake after a request.
+    """
+    document = node_document(place.store, place.path)
+    if as_object(document).get("node_type") != "array":
+        return None
+    return zarr.Array(zarr.AsyncArray.from_dict(place, document))
 
 
 def opened_node(node: Any) -> Any:

@@ -26,6 +26,9 @@ class NormalisedStore(WrapperStore[Store]):
     Byte ranges and sizes of a ``zarr.json`` refer to the converted document. All other values are unchanged.
     """
 
+    read_only = True  # even if the wrapped store is writable
+    supports_writes = supports_deletes = False
+
     def __repr__(self) -> str:
         return f"NormalisedStore({self._store!r})"
 
@@ -109,21 +112,6 @@ class NormalisedStore(WrapperStore[Store]):
         return prototype.buffer.from_bytes(shown[offset : offset + length])
 
     # Nothing is written
-
-    @property
-    def read_only(self) -> bool:
-        """Always True, even if the wrapped store is writable."""
-        return True
-
-    @property
-    def supports_writes(self) -> bool:
-        """Always False."""
-        return False
-
-    @property
-    def supports_deletes(self) -> bool:
-        """Always False."""
-        return False
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr's signature)
         """Return a copy of this read-only store; raise `UsageError` unless `read_only` is true."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import at_root
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
 from ozx.hierarchy.json.reading import check_document_length, parse_document
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
+from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 
 if TYPE_CHECKING:
@@ -185,6 +184,7 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
     import zarr  # noqa: PLC0415 (see open_store)
 
     from ozx.store.array import opened_array  # noqa: PLC0415
+    from ozx.store.extension_groups import node_document  # noqa: PLC0415
 
     place = Place.parse(path)
     store, given_node = open_store(place, options=options)
@@ -197,7 +197,7 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
         )
     names = join_path(given_node, node.strip("/"))
     folder, _, name = names.rpartition("/")
-    if not name and (_document(store, "") or {}).get("node_type") == "array":
+    if not name and (node_document(store, "") or {}).get("node_type") == "array":
         with refused_by_zarr("the root"):
             array: Array = opened_array(zarr.open_array(store, mode="r", zarr_format=3))
             return array
@@ -207,8 +207,7 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
         raise UsageError("expected the path of an array in the file", path=given, hint=hint)
     try:
         with refused_by_zarr(names):
-            found = _array_in(group, name)
-            found = group[name] if found is None else found
+            found = group[name]
     except FormatError as error:
         if isinstance(error.__cause__, KeyError):
             raise UsageError(f"it has no node {names!r}", path=given, hint=hint) from None
@@ -235,35 +234,14 @@ def _open_to_write(
     return opened_group(zarr.create_group(store, zarr_format=3))
 
 
-def _document(store: Any, node: str) -> Any:
-    """Return the ``zarr.json`` of a node; None if there is none."""
-    value = store.get_sync(join_path(node, METADATA))
-    return None if value is None else json.loads(value.to_bytes())
-
-
-def _array_in(group: OpenedGroup, name: str) -> Any:
-    """Return an array of a group as ``group[name]`` does, but in the calling thread; None if it is no array.
-
-    The event loop of zarr-python takes a millisecond to wake after a request.
-    """
-    import zarr  # noqa: PLC0415 (see open_store)
-    from zarr.storage import StorePath  # noqa: PLC0415
-
-    from ozx.store.extension_groups import opened_node  # noqa: PLC0415
-
-    place = StorePath(group.store, join_path(group.path, name))
-    document = None if group.metadata.consolidated_metadata else _document(group.store, place.path)
-    if document is None or document.get("node_type") != "array":
-        return None
-    return opened_node(zarr.Array(zarr.AsyncArray.from_dict(place, document)))
-
-
 def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r") -> OpenedGroup:
     """Return the group at a node of a store; errors name the path as the caller gave it."""
     import zarr  # noqa: PLC0415 (see open_store)
     from zarr.storage import StorePath  # noqa: PLC0415
 
-    document = _document(store, node)
+    from ozx.store.extension_groups import node_document, opened_group  # noqa: PLC0415
+
+    document = node_document(store, node)
     if document is None:
         raise _missing(store, node, given)
     if document.get("node_type") == "array":
@@ -274,8 +252,6 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
             if node
             else "The root of an OME-Zarr is a group. Open this array with ozx.open_array(path).",
         )
-    from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
-
     with refused_by_zarr(node or "the root"):
         if mode == "a":  # copies of metadata would be out of date after the first change
             document.pop("consolidated_metadata", None)

@@ -142,7 +142,7 @@ class OzxStore(Store):
         if live and mode != "r":
             raise UsageError(f"live=True only reads; got mode={mode!r}")
         file = file_part(path) if mode == "r" else Place.output(path, remote=mode != "a")
-        is_url = file.kind() == "a URL"
+        is_url = file.is_remote
         # A link stays a link; its target is replaced.
         if live and is_url:
             raise UsageError("live=True reads files on this computer; got a URL", path=Place(file.path).name)
@@ -190,7 +190,7 @@ class OzxStore(Store):
 
     def __str__(self) -> str:
         place = Place(self.path)
-        return place.name if place.kind() == "a URL" else place.uri
+        return place.name if place.is_remote else place.uri
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._printable!r}, mode={self.mode!r})"

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
@@ -47,6 +48,7 @@ class ArchiveSession:
             self._indices: dict[str, int | None] = {}
             self._suffixes: OrderedDict[str, bytes] = OrderedDict()
             self._kept = 0
+            self.shard_indexes: Any = None  # those that `ozx.store.pixels.plan` keeps
 
     def renew_locks(self) -> None:
         """Create a new lock, after a fork."""
@@ -88,17 +90,14 @@ class ArchiveSession:
 
     def _opened(self) -> ArchiveReader:
         read_head_early(self.source)
+        reader = ArchiveReader(self.source)
         try:
-            self.source.size()
-            # A pickled source belongs to one file; another file of that name may look like a broken archive.
-            self.source.check_unchanged()
-            reader = ArchiveReader(self.source)
-            warn_of_unknown_keys(parse_comment(reader.end.comment), self.source.name)
             try:
                 reader.check(allow_duplicates=True)
                 reader.prefetch_head()
-            finally:
+            finally:  # another file under this name, for which a pickled source is not, may look like a broken archive
                 self.source.check_unchanged()
+            warn_of_unknown_keys(parse_comment(reader.end.comment), self.source.name)
         except FileNotFoundError as error:
             # zarr takes FileNotFoundError for "no such key", and would report a missing group.
             missing = ResourceError("there is no such file", path=self.source.name, hint=resource_error(error).hint)
@@ -157,13 +156,15 @@ class ArchiveSession:
         place = self._place(key, byte_range)
         if place is None:
             return None
-        data = self._kept_suffix(key, byte_range, place[2])
+        is_suffix = isinstance(byte_range, SuffixByteRequest)
+        data = self._kept_suffix(key, place[2]) if is_suffix else None
         if data is None:
             try:
                 data = self.reader.read(*place)
             finally:  # another file under this name may look like damage
                 self.source.check_unchanged()
-            self._keep_suffix(key, byte_range, data)
+            if is_suffix:
+                self._keep_suffix(key, data)
         return data
 
     async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
@@ -179,10 +180,12 @@ class ArchiveSession:
         place = self._place(key, byte_range)
         if place is None:
             return None
-        data = self._kept_suffix(key, byte_range, place[2])
+        is_suffix = isinstance(byte_range, SuffixByteRequest)
+        data = self._kept_suffix(key, place[2]) if is_suffix else None
         if data is None:
             data = await self.reader.read_async(*place)
-            self._keep_suffix(key, byte_range, data)
+            if is_suffix:
+                self._keep_suffix(key, data)
         return data
 
     def _place(self, key: str, byte_range: ByteRequest | None) -> tuple[int, int, int] | None:
@@ -194,14 +197,12 @@ class ArchiveSession:
         check_value_length(size, key)
         return (index, *requested_span(byte_range, size))
 
-    def _kept_suffix(self, key: str, byte_range: ByteRequest | None, length: int) -> bytes | None:
-        if not isinstance(byte_range, SuffixByteRequest):
-            return None
+    def _kept_suffix(self, key: str, length: int) -> bytes | None:
         data = self._suffixes.get(key)
         return data[len(data) - length :] if data is not None and len(data) >= length else None
 
-    def _keep_suffix(self, key: str, byte_range: ByteRequest | None, data: bytes) -> None:
-        if not isinstance(byte_range, SuffixByteRequest) or len(data) > LONGEST_KEPT_SUFFIX:
+    def _keep_suffix(self, key: str, data: bytes) -> None:
+        if len(data) > LONGEST_KEPT_SUFFIX:
             return
         with self._lock:
             self._kept += len(data) - len(self._suffixes.pop(key, b""))

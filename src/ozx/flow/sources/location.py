@@ -77,7 +77,8 @@ class Place:
         >>> Place.parse("cells.ozx")
         Place(path='cells.ozx', node='')
         """
-        return _parse(text, windows=windows).at(node)
+        place = _parse(text, windows=windows)
+        return place if node == "" else place.at(node)
 
     @classmethod
     def output(cls, text: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> Place:

@@ -131,8 +131,8 @@ class LiveSession(ArchiveSession):
 
     def _take(self, followed: FollowedFile) -> None:
         self._state = followed.state
-        self.forget()
         self.source = FileSource(followed.target)
+        self.forget()
         self._documents = followed.index.documents
         # Other threads may still read from it: its files are closed when the last reference is gone.
         self._followed = None if followed.state == "finished" else followed

@@ -3,7 +3,7 @@
 ``pipeline``, ``configured``
     The codec pipeline that zarr-python calls, and the class for its configuration.
 ``basic``
-    The reader and the writer of windows of one array: integers, slices and an ellipsis.
+    Windows of one array, read and written: integers, slices and an ellipsis.
 ``plan``, ``blocks``
     The bytes to read for some pixels: spans of the file, joined into blocks, which threads read and decode.
 ``remote_plan``

@@ -100,8 +100,8 @@ def join_spans(spans: Sequence[Span], jobs: int, *, gap: int = _GAP, length: int
     Gaps up to `gap` bytes are read too. A block ends at `length` bytes; the default makes a few blocks for each job.
     A span with memory is a block of its own, unless it overlaps another span.
     """
-    if len(spans) == 1:
-        return [Block(spans[0][0], spans[0][1], [*spans])]
+    if len(spans) <= 1:
+        return [Block(start, stop, [*spans]) for start, stop, _ in spans]
     ordered = sorted(spans, key=itemgetter(0))
     if length is None:
         length = _block_length(sum([stop - start for start, stop, _ in ordered]), jobs)
@@ -145,8 +145,9 @@ def _block_length(total: int, jobs: int) -> int:
 
 def read_blocks(source: FileSource, blocks: Sequence[Block], jobs: int) -> None:
     """Read blocks in the calling thread and in threads of the pool; call `take` and `finish` with their bytes."""
-    if len(blocks) == 1:
-        _read(source, blocks[0])
+    if len(blocks) <= 1:
+        for block in blocks:
+            _read(source, block)
         return
     _readers.add(threading.get_ident())
     try:

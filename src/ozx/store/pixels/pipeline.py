@@ -8,7 +8,7 @@ damaged chunks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -48,9 +48,8 @@ class ArchivePipeline(BoundedPipeline):
         session, prefix = place
         found = [(StorePath(path.store, prefix + path.path), *rest) for path, *rest in items] if prefix else items
         await session.ensure_open()
-        request = _PixelRequest(session, self, found, target, drop_axes)
         try:
-            await request.answer()
+            is_missing = await self._read_pixels(session, found, target, drop_axes)
         except (OzxError, OSError):
             raise
         except Exception:  # noqa: BLE001 (damage of any kind, or an unsupported request)
@@ -59,7 +58,7 @@ class ArchivePipeline(BoundedPipeline):
             except UndecodableChunkError as error:
                 raise error.at(session.source.name) from error.__cause__
         # The status of each chunk in the form that zarr-python 3.4 requires and 3.1 ignores.
-        return tuple(_MISSING if is_missing else _PRESENT for is_missing in request.missing)
+        return tuple(_MISSING if missing else _PRESENT for missing in is_missing)
 
     async def write(self, batch_info: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         """Encode and store the chunks of a request; store each value once, in the order of the request."""
@@ -102,98 +101,100 @@ class ArchivePipeline(BoundedPipeline):
     def _compiled(self) -> dict[Lengths, ChunkCodec | ShardCodec | None]:
         return {}
 
+    # Reading. The items are what zarr-python passes to a codec pipeline: store path, specification of the chunk,
+    # selection in the chunk, selection in the result, and whether the selection is the complete chunk.
 
-class _PixelRequest:
-    """The chunks of one selection, and the output array for their pixels.
-
-    `items`: what zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the
-    chunk, selection in the result, and whether the selection is the complete chunk.
-    """
-
-    def __init__(
-        self,
-        session: ArchiveSession,
-        pipeline: ArchivePipeline,
-        items: Sequence[Any],
-        out: NDArray[Any],
-        drop_axes: tuple[int, ...],
-    ) -> None:
-        self._session = session
-        self._pipeline = pipeline
-        self._items = items
-        self._out = out
-        self._drop_axes = drop_axes
-        self.missing: list[bool] = []
-
-    async def answer(self) -> None:
-        """Read the pixels."""
-        count = len(self._items)
-        plan = self._plan() if count <= _FEW else await asyncio.to_thread(self._plan)
+    async def _read_pixels(
+        self, session: ArchiveSession, items: Sequence[Any], out: NDArray[Any], drop_axes: tuple[int, ...]
+    ) -> list[bool]:
+        """Read the chunks of one selection into the output array; return for each of them whether it is missing."""
+        count, planned = len(items), partial(self._plan, session, items, out, drop_axes)
+        plan, is_missing = planned() if count <= _FEW else await asyncio.to_thread(planned)
         if isinstance(plan, RemotePlan):
             await plan.read_async()
         elif count <= _FEW and plan.is_short:
             plan.read()
         else:
             await asyncio.to_thread(plan.read)
+        return is_missing
 
-    def _plan(self) -> ReadPlan:
-        """Return the bytes to read; set the pixels of missing chunks to the fill value."""
-        plan = plan_for(self._session)
-        plan.checked(lambda: self._add_all(plan))
-        return plan
+    def _plan(
+        self, session: ArchiveSession, items: Sequence[Any], out: NDArray[Any], drop_axes: tuple[int, ...]
+    ) -> tuple[ReadPlan, list[bool]]:
+        """Return the bytes to read, and which chunks are missing, whose pixels are set to the fill value."""
+        plan, is_missing = plan_for(session), list[bool]()
 
-    def _add_all(self, plan: ReadPlan) -> None:
-        rows = plan.find([item[0].path for item in self._items])
-        self.missing = [row < 0 for row in rows]
-        places = iter(plan.places([row for row in rows if row >= 0]))
-        for item, is_missing in zip(self._items, self.missing, strict=True):
-            if is_missing:
-                self._out[item[3]] = fill_value_or_default(item[1])
-            else:
-                self._add(plan, item, next(places))
+        def add_all() -> None:
+            rows = plan.find([item[0].path for item in items])
+            is_missing.extend(row < 0 for row in rows)
+            places = iter(plan.places([row for row in rows if row >= 0]))
+            for item, missing in zip(items, is_missing, strict=True):
+                if missing:
+                    out[item[3]] = fill_value_or_default(item[1])
+                else:
+                    self._add(plan, item, next(places), out, drop_axes)
 
-    def _add(self, plan: ReadPlan, item: Any, place: EntrySpan) -> None:
+        plan.checked(add_all)
+        return plan, is_missing
+
+    def _add(self, plan: ReadPlan, item: Any, place: EntrySpan, out: NDArray[Any], drop_axes: tuple[int, ...]) -> None:
         """Add a chunk or shard that exists in the archive."""
         path, spec, inside, target = item[:4]
-        codec, size = self._pipeline.codec_of(spec.shape, spec.dtype), plan.size_of(place)
-        if codec is None or self._out.dtype.kind != codec.dtype.kind:
+        codec, size = self.codec_of(spec.shape, spec.dtype), plan.size_of(place)
+        if codec is None or out.dtype.kind != codec.dtype.kind:
             raise NotPlannedError
         check_value_length(size, path.path)
+        assign = partial(_assign, out, target, drop_axes)
         if isinstance(codec, ShardCodec):
-            view, overlaps = self._overlaps(plan, inside, target, codec)
+            if is_basic(target) and not drop_axes and isinstance(inside, tuple) and has_no_arrays(inside):
+                view, overlaps = _view_overlaps(inside, out[(*target, ...)], codec)
+            else:
+                view, overlaps = _box_overlaps(plan, inside, codec, out.dtype, assign)
             plan.add_shard(place, Shard(codec, overlaps, view, path.path, fill_value_or_default(spec)))
         elif is_basic(target) and covers(inside, codec.shape):
-            plan.add(place, codec, None, self._out[(*target, ...)], "", None)
+            plan.add(place, codec, None, out[(*target, ...)], "", None)
         else:
             plan.expect(codec, 1, size)
-            plan.add_value(place, partial(self._put, codec, inside, target))
+            plan.add_value(place, partial(_put, codec, inside, assign))
 
-    def _put(self, codec: ChunkCodec, inside: Selection, target: Selection, data: memoryview) -> None:
-        self._assign(target, codec.decode(data)[inside])
 
-    def _assign(self, target: Selection, found: NDArray[Any]) -> None:
-        self._out[target] = found.squeeze(axis=self._drop_axes) if self._drop_axes else found
+def _put(codec: ChunkCodec, inside: Selection, assign: Callable[[NDArray[Any]], None], data: memoryview) -> None:
+    assign(codec.decode(data)[inside])
 
-    def _overlaps(
-        self, plan: ReadPlan, selection: Selection, target: Selection, codec: ShardCodec
-    ) -> tuple[NDArray[Any], Iterable[Overlap]]:
-        """Return the array to decode inner chunks into (a view or a buffer), and the place of each chunk in it."""
-        if not isinstance(selection, tuple) or len(selection) != len(codec.shape):
-            raise NotPlannedError
-        if has_no_arrays(selection) and is_basic(target) and not self._drop_axes:
-            view = self._out[(*target, ...)]
-            expanded = view[tuple(slice(None) if isinstance(part, slice) else None for part in selection)]
-            return expanded, iter_overlaps(selection, codec.shape, codec.inner.shape)
-        box = bounding_box(selection, codec.shape, codec.inner.shape)
-        if box is None:
-            raise NotPlannedError
-        extents = codec.inner.shape
-        array = np.empty([count * extent for count, extent in zip(box.shape, extents, strict=True)], self._out.dtype)
-        plan.scratch += array.nbytes
-        if plan.scratch > SCRATCH:
-            raise NotPlannedError
-        plan.last_steps.append(lambda: self._assign(target, array[box.selection]))
-        return array, ((place, None, box.part(place, extents)) for place in box.chunks)
+
+def _assign(out: NDArray[Any], target: Selection, drop_axes: tuple[int, ...], found: NDArray[Any]) -> None:
+    out[target] = found.squeeze(axis=drop_axes) if drop_axes else found
+
+
+def _view_overlaps(
+    selection: tuple[Any, ...], view: NDArray[Any], codec: ShardCodec
+) -> tuple[NDArray[Any], Iterable[Overlap]]:
+    """Return the part of the result to decode inner chunks into, with all axes, and the place of each chunk in it."""
+    if len(selection) != len(codec.shape):
+        raise NotPlannedError
+    expanded = view[tuple(slice(None) if isinstance(part, slice) else None for part in selection)]
+    return expanded, iter_overlaps(selection, codec.shape, codec.inner.shape)
+
+
+def _box_overlaps(
+    plan: ReadPlan,
+    selection: Selection,
+    codec: ShardCodec,
+    dtype: np.dtype[Any],
+    assign: Callable[[NDArray[Any]], None],
+) -> tuple[NDArray[Any], Iterable[Overlap]]:
+    """Return a buffer to decode inner chunks into, from which `assign` gets the pixels, and the place of each chunk."""
+    is_plain = isinstance(selection, tuple) and len(selection) == len(codec.shape)
+    box = bounding_box(selection, codec.shape, codec.inner.shape) if is_plain else None
+    if box is None:
+        raise NotPlannedError
+    extents = codec.inner.shape
+    array = np.empty([count * extent for count, extent in zip(box.shape, extents, strict=True)], dtype)
+    plan.scratch += array.nbytes
+    if plan.scratch > SCRATCH:
+        raise NotPlannedError
+    plan.last_steps.append(lambda: assign(array[box.selection]))
+    return array, ((place, None, box.part(place, extents)) for place in box.chunks)
 
 
 def knows_store(store: Any) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from math import prod
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,11 +70,9 @@ class ReadPlan:
         self.scratch = 0
         self._largest_chunk = 0
         self._effort = 0
-
-    @cached_property
-    def indexes(self) -> ShardIndexes:
-        """The kept indexes of the archive's shards."""
-        return indexes_of(self.session)
+        if session.shard_indexes is None:
+            session.shard_indexes = ShardIndexes(session.source)
+        self.indexes: ShardIndexes = session.shard_indexes
 
     def find(self, keys: list[str]) -> list[int]:
         """Return the entry of each key; -1 for missing keys."""
@@ -297,14 +294,3 @@ def index_span(length: int, codec: ShardCodec) -> range:
     count = prod(codec.grid)
     offset = max(0, codec.index.offset(count, length))
     return range(offset, offset + min(codec.index.size(count), length))
-
-
-_INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()
-
-
-def indexes_of(session: ArchiveSession) -> ShardIndexes:
-    """Return the index cache of the archive that a session reads."""
-    indexes, source = _INDEXES.get(session), session.source
-    if indexes is None or indexes.source is not source:
-        indexes = _INDEXES[session] = ShardIndexes(source)
-    return indexes
