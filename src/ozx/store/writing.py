@@ -153,12 +153,8 @@ class WriteSession:
                 self._keys = SortedKeys([*self._documents, *self._slots, *self._base_indices])
             yield self._keys
 
-    def set(self, key: str, value: memoryview) -> None:
-        """Store a value, and free the old value afterwards."""
-        self.set_parts(key, [value])
-
-    def set_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
-        """Store a value given in parts (bytes or memory views); raise errors as `OzxStore.set` does."""
+    def set(self, key: str, *parts: bytes | memoryview) -> None:
+        """Store a value given in parts, and free the old value afterwards; raise errors as `OzxStore.set` does."""
         self._check_key(key)
         with self._writing_errors(sum(map(len, parts))):
             self._set(key, parts)
@@ -166,7 +162,7 @@ class WriteSession:
     def append(self, key: str, pieces: Iterable[bytes | memoryview], most: int) -> None:
         """Store a new value piece by piece as the pieces are made; without pieces, store nothing.
 
-        Other writers wait: the length (at most about `most`) is unknown until the end. Raise the errors of `set_parts`.
+        Other writers wait: the length (at most about `most`) is unknown until the end. Raise the errors of `set`.
         """
         self._check_key(key)
         with self._writing_errors(most), self._only_writer() as growing:
@@ -234,7 +230,7 @@ class WriteSession:
         """Replace a value by the result of `change`, atomically; a missing value is passed as empty bytes."""
         with self._lock:
             self._wait_for_appending()
-            self.set(key, memoryview(change(self.read(key) or b"")))
+            self.set(key, change(self.read(key) or b""))
 
     def delete(self, key: str) -> None:
         """Delete the value of a key, if there is one."""

@@ -14,9 +14,7 @@ from __future__ import annotations
 import math
 import re
 import threading
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -75,7 +73,8 @@ class FrameRecords:
         self._per_shard = min(_BLOCKS_PER_SHARD, -(-whole // self._depth))
         self._kinds: dict[str, type] = {}
         self._came: dict[int, int] = {}
-        self._blocks: dict[int, _RecordBlock] = {}
+        # The values of incomplete blocks, by block, field, and number of the frame in the block.
+        self._blocks: dict[int, dict[str, dict[int, float | str]]] = {}
         self._done: list[int] = []
         self._shards: dict[str, OpenShards] = {}
         self._lock = threading.Lock()
@@ -111,8 +110,9 @@ class FrameRecords:
         with self._lock:
             self._came[block] = self._came.get(block, 0) + 1
             if record:
-                self._blocks.setdefault(block, _RecordBlock()).add(number, record)
-                for name in record:
+                fields = self._blocks.setdefault(block, {})
+                for name, value in record.items():
+                    fields.setdefault(name, {})[number] = value
                     if name not in self._shards:
                         finished += self._begin(name)
             if self._came[block] == self._capacity(block):
@@ -200,50 +200,22 @@ class FrameRecords:
             return document
         return relayout_document(document, self._shape(self._per_shard * self._depth), "add")
 
-    def _encode(self, found: _RecordBlock) -> dict[str, bytes]:
-        count, turn = self._depth * self._inner, None
+    def _encode(self, found: Mapping[str, Mapping[int, float | str]]) -> dict[str, bytes]:
+        """Return the chunk of each field; frames without a value have the fill value."""
+        count = self._depth * self._inner
+        turn: Any = slice(None)  # the numbers of the frames in the order of the chunk
         if self._growing:
             numbers = np.arange(count).reshape(self._depth, *self._others)
             turn = np.moveaxis(numbers, 0, self._growing).reshape(-1)
         chunks = {}
-        for name in found.fields:
-            encoded = bytes(imagecodecs.zstd_encode(found.plain(name, count, turn), level=_CODEC.level))
+        for name, values in found.items():
+            is_text = self._kinds[name] is str
+            chunk = np.full(count, "", object) if is_text else np.full(count, math.nan, "<f8")
+            chunk[list(values)] = list(values.values())
+            plain = VLenUTF8().encode(chunk[turn]) if is_text else chunk[turn].tobytes()
+            encoded = bytes(imagecodecs.zstd_encode(bytes(plain), level=_CODEC.level))
             chunks[name] = with_checksum(encoded) if self._per_shard > 1 else encoded
         return chunks
-
-
-@dataclass(slots=True)
-class _RecordBlock:
-    """Records of frames in one block, with the number of each frame in the block."""
-
-    numbers: array[int] = field(default_factory=lambda: array("q"))
-    fields: dict[str, array[float] | list[str]] = field(default_factory=dict)
-
-    def add(self, number: int, record: Record) -> None:
-        for name, value in record.items():
-            if name not in self.fields:
-                count = len(self.numbers)
-                self.fields[name] = [""] * count if isinstance(value, str) else array("d", [math.nan]) * count
-        self.numbers.append(number)
-        for name, values in self.fields.items():
-            if isinstance(values, array):
-                values.append(float(record.get(name, math.nan)))
-            else:
-                values.append(str(record.get(name, "")))
-
-    def plain(self, name: str, count: int, turn: np.ndarray[Any, np.dtype[np.intp]] | None) -> bytes:
-        """Return the uncompressed bytes of a chunk with the values of `count` frames.
-
-        `turn` lists the frame numbers in the order in which the chunk contains the frames; None for ascending order.
-        """
-        values, numbers = self.fields[name], np.frombuffer(self.numbers, np.int64)
-        if isinstance(values, array):
-            chunk = np.full(count, math.nan, "<f8")
-            chunk[numbers] = np.frombuffer(values, np.float64)
-            return (chunk if turn is None else chunk[turn]).tobytes()
-        texts = np.full(count, "", object)
-        texts[numbers] = values
-        return bytes(VLenUTF8().encode(texts if turn is None else texts[turn]))
 
 
 def _checked(name: object, value: object) -> float | str:

@@ -97,40 +97,6 @@ class StreamResult:
         return {"schema": 2, **asdict(self), "missing": missing, "notes": list(self.notes)}
 
 
-def _summarise(
-    path: str, written: tuple[int, int], images: Mapping[str, StreamedImage], ring: FrameRing, durations: Durations
-) -> StreamResult:
-    """Return the result of a stream."""
-    seconds = time.perf_counter() - (durations.started or 0.0)
-    every = chain.from_iterable(
-        ((position, index) for index in image.order.iter_missing()) for position, image in images.items()
-    )
-    listed = tuple(islice(every, _MOST_LISTED))
-    missing = sum(image.order.missing_count for image in images.values())
-    unused = sum(1 for image in images.values() if not image.order.count)
-    notes = [f"{missing:,} frames were not received; their pixels are zero"] if missing else []
-    notes += [f"{unused:,} positions have no frames; their pixels are zero"] if unused else []
-    frame_bytes = max(image.frame_bytes for image in images.values())
-    return StreamResult(
-        path=path,
-        entries=written[0],
-        bytes=written[1],
-        frames=sum(image.order.count for image in images.values()),
-        frame_bytes=frame_bytes,
-        missing_count=missing,
-        missing=listed,
-        seconds=seconds,
-        rate=sum(image.order.count * image.frame_bytes for image in images.values()) / seconds,
-        waits=ring.waits,
-        waited=ring.waited,
-        longest_append=durations.longest,
-        append_p999=durations.percentile(0.999),
-        fullest=ring.fullest,
-        buffer=ring.size // frame_bytes,
-        notes=tuple(notes),
-    )
-
-
 class Durations:
     """A histogram of durations in seconds, which needs little memory for any number of durations.
 
@@ -525,7 +491,35 @@ class FrameStream:
             documents |= image.describe() | image.records.documents(max(1, image.order.length))
         written = self._file.finish(documents)
         self._store.close(keep=False)
-        return _summarise(self.path, written, self._images, self._ring, self._durations)
+        return self._summarise(*written)
+
+    def _summarise(self, entries: int, length: int) -> StreamResult:
+        seconds = time.perf_counter() - (self._durations.started or 0.0)
+        every = chain.from_iterable(
+            ((position, index) for index in image.order.iter_missing()) for position, image in self._images.items()
+        )
+        missing = sum(image.order.missing_count for image in self._images.values())
+        unused = sum(1 for image in self._images.values() if not image.order.count)
+        notes = [f"{missing:,} frames were not received; their pixels are zero"] if missing else []
+        notes += [f"{unused:,} positions have no frames; their pixels are zero"] if unused else []
+        return StreamResult(
+            path=self.path,
+            entries=entries,
+            bytes=length,
+            frames=self.frames,
+            frame_bytes=self._frame_bytes,
+            missing_count=missing,
+            missing=tuple(islice(every, _MOST_LISTED)),
+            seconds=seconds,
+            rate=sum(image.order.count * image.frame_bytes for image in self._images.values()) / seconds,
+            waits=self._ring.waits,
+            waited=self._ring.waited,
+            longest_append=self._durations.longest,
+            append_p999=self._durations.percentile(0.999),
+            fullest=self._ring.fullest,
+            buffer=self.buffer,
+            notes=tuple(notes),
+        )
 
     def _check_open(self) -> None:
         self._threads.check_process()

@@ -105,14 +105,9 @@ def plan_frames(
 
 def completed(camera: Camera, other: Camera) -> Camera:
     """Return a camera whose missing values are taken from another camera."""
-    return Camera(
-        other.shape if camera.shape is None else camera.shape,
-        other.dtype if camera.dtype is None else camera.dtype,
-        other.axes if camera.axes is None else camera.axes,
-        other.pixel_size if camera.pixel_size is None else camera.pixel_size,
-        other.unit if camera.unit is None else camera.unit,
-        camera.channel_names or other.channel_names,
-    )
+    names = ("shape", "dtype", "axes", "pixel_size", "unit")
+    missing: dict[str, Any] = {name: getattr(other, name) for name in names if getattr(camera, name) is None}
+    return replace(camera, **missing, channel_names=camera.channel_names or other.channel_names)
 
 
 def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> tuple[int | None, ...]:
@@ -355,10 +350,5 @@ class StreamDocuments:
 
 def _joined(old: ShownChannel, new: ShownChannel) -> ShownChannel:
     """Return a channel with a new description; missing values are taken from the old description."""
-    return ShownChannel(
-        old.label if new.label is None else new.label,
-        old.color if new.color is None else new.color,
-        new.active,
-        old.window if new.window is None else new.window,
-        old.emission if new.emission is None else new.emission,
-    )
+    names = ("label", "color", "window", "emission")
+    return replace(new, **{name: getattr(old, name) for name in names if getattr(new, name) is None})

@@ -49,6 +49,8 @@ class CompleteRows:
         self._frames = [depth * factor for depth, factor in zip(depths, factors, strict=True)]
         self._counts: list[dict[int, int]] = [{} for _ in layouts]
         self._rows = [0] * len(layouts)
+        #: The length along the growing axis up to the end of the last stored chunk or shard of the full resolution.
+        self.stored = 0
         self._lock = threading.Lock()
 
     @property
@@ -60,6 +62,8 @@ class CompleteRows:
         """Record that the value (shard or unsharded chunk) at a grid position is stored, or need not be stored."""
         row = 0 if self._growing is None else place[self._growing]
         with self._lock:
+            if level == 0 and self._growing is not None:
+                self.stored = max(self.stored, (row + 1) * self._frames[0])
             counts, grid = self._counts[level], self._grids[level]
             counts[row] = counts.get(row, 0) + 1
             whole = math.prod(length for axis, length in enumerate(grid) if axis != self._growing)
@@ -148,9 +152,7 @@ class StreamedImage:
         self._samples = Samples(image.levels[0].shape, source.dtype, image.channel_axis, sampled)
         self._windows: dict[int, Window] = {}
         self._described = 0
-        self._describing, self._counting = threading.Lock(), threading.Lock()
-        self._stored = 0
-        self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
+        self._describing = threading.Lock()
         self.records = FrameRecords(path, source.axes[:-2], order.axes, order.lengths, store)
         factors = [1 if growing is None else halvings(works, 0, level)[growing] for level in range(len(works))]
         self._complete = CompleteRows(layouts, factors, growing)
@@ -164,7 +166,7 @@ class StreamedImage:
     @property
     def stored_length(self) -> int:
         """The length along the growing axis up to the end of the last stored chunk or shard."""
-        return min(self._stored, max(1, self.order.length))
+        return min(self._complete.stored, max(1, self.order.length))
 
     @property
     def complete_length(self) -> int:
@@ -237,12 +239,8 @@ class StreamedImage:
     def _add(self, chunk: EncodedChunk) -> Iterator[Entry]:
         level, place, data = chunk
         value = self._shards[level].add(place, data)
-        if value is None:
-            return
-        yield from self._give(level, value)
-        if level == 0 and self._growing is not None:
-            with self._counting:
-                self._stored = max(self._stored, (value[0][self._growing] + 1) * self._depth)
+        if value is not None:
+            yield from self._give(level, value)
 
     def shapes(self, length: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays, by path, with `length` along the growing axis."""

@@ -163,7 +163,7 @@ def _store(session: WriteSession, key: str, shard: ShardEdit | None, appended: i
         return
     parts = [piece for _, pieces in chunks for piece in pieces] if shard is None else shard.parts(chunks)
     if parts:
-        session.set_parts(key, parts)
+        session.set(key, *parts)
     else:
         session.delete(key)
 
