@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from ozx.archive.extra_fields import ExtraCensus, count_extra_fields
+from ozx.archive.extra_fields import ExtraCensus
 
 TIME = struct.pack("<HHBI", 0x5455, 5, 1, 0)
 TRUE = (7, 5, 90)
@@ -19,7 +19,7 @@ def census_of(extra, asked, *, may_be_zero=False):
     census = ExtraCensus(2)
     widened = np.array([asked]), np.array([TRUE], np.uint64), np.array([may_be_zero])
     data = b"head" + extra + bytes(64)
-    count_extra_fields(data, np.array([4]), np.array([4 + len(extra)]), np.array([1]), widened, census)
+    census.count(data, np.array([4]), np.array([4 + len(extra)]), np.array([1]), widened)
     return census
 
 

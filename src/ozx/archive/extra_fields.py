@@ -22,6 +22,12 @@ from ozx.archive.records import (
 _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 
 
+#: Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3, one header per row: whether each is
+#: 0xFFFFFFFF, so that its value is in the ZIP64 field; the real values; whether the values of a header may be zero in
+#: the ZIP64 field, because a data descriptor contains them.
+Widened = tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.bool_]]
+
+
 class ExtraCensus:
     """Counts of the extra fields of all entries."""
 
@@ -36,11 +42,50 @@ class ExtraCensus:
         self.counts: dict[int, int] = {}  # header id to the number of entries with such a field
         self.first: dict[int, int] = {}  # header id to the index of one entry with such a field
 
+    def count(
+        self,
+        data: bytes,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        entries: NDArray[np.int64],
+        widened: Widened,
+    ) -> None:
+        """Count the extra fields (APPNOTE 4.5) of `entries`, in `data` from `starts` to `ends`.
 
-#: Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3, one header per row: whether each is
-#: 0xFFFFFFFF, so that its value is in the ZIP64 field; the real values; whether the values of a header may be zero in
-#: the ZIP64 field, because a data descriptor contains them.
-Widened = tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.bool_]]
+        Bytes after the last field of a block are ignored if they are too few for another field. ZIP64 fields have to
+        agree with the fields in `widened`.
+        """
+        rows = np.arange(len(starts))
+        # bsdtar 3.6 refuses a block of up to three bytes that are not zero, but ignores such bytes behind a field.
+        for row in np.flatnonzero((ends > starts) & (ends - starts < 4)).tolist():
+            self.is_broken[entries[row]] |= any(data[starts[row] : ends[row]])
+        while len(rows):
+            fits = starts + 4 <= ends
+            starts, ends, rows = starts[fits], ends[fits], rows[fits]
+            if len(rows) == 0:
+                return
+            identifiers, lengths = gather(data, "<u2", starts), gather(data, "<u2", starts + 2).astype(np.int64)
+            fits = starts + 4 + lengths <= ends
+            is_broken = ~fits
+            for identifier, least in _LEAST_LENGTHS.items():
+                is_broken |= (identifiers == identifier) & (lengths < least)
+            self.is_broken[entries[rows[is_broken]]] = True
+            starts, ends, rows, identifiers, lengths = (
+                column[fits] for column in (starts + 4, ends, rows, identifiers, lengths)
+            )
+            found, first, counts = np.unique(identifiers, return_index=True, return_counts=True)
+            for identifier, where, number in zip(found.tolist(), first.tolist(), counts.tolist(), strict=True):
+                self.counts[identifier] = self.counts.get(identifier, 0) + number
+                self.first.setdefault(identifier, int(entries[rows[where]]))
+            wide = np.flatnonzero(identifiers == EXTRA_ZIP64)
+            if len(wide):
+                self.has_zip64[entries[rows[wide]]] = True
+                agree = _agree(widened, data, starts[wide], lengths[wide], rows[wide])
+                self.contradicts[entries[rows[wide[~agree]]]] = True
+            for row in np.flatnonzero(identifiers == EXTRA_UNICODE_PATH).tolist():
+                begin = int(starts[row])
+                self.unicode_paths.append((int(entries[rows[row]]), bytes(data[begin : begin + int(lengths[row])])))
+            starts = starts + lengths
 
 
 def _agree(
@@ -80,52 +125,6 @@ def _hold_wide_values(
     return fits
 
 
-def count_extra_fields(
-    data: bytes,
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    entries: NDArray[np.int64],
-    widened: Widened,
-    census: ExtraCensus,
-) -> None:
-    """Add the extra fields (APPNOTE 4.5) of `entries`, in `data` from `starts` to `ends`, to the counts in `census`.
-
-    Bytes after the last field of a block are ignored if they are too few for another field. ZIP64 fields have to agree
-    with the fields in `widened`.
-    """
-    rows = np.arange(len(starts))
-    # bsdtar 3.6 refuses a block of up to three bytes that are not zero, but ignores such bytes behind a field.
-    for row in np.flatnonzero((ends > starts) & (ends - starts < 4)).tolist():
-        census.is_broken[entries[row]] |= any(data[starts[row] : ends[row]])
-    while len(rows):
-        fits = starts + 4 <= ends
-        starts, ends, rows = starts[fits], ends[fits], rows[fits]
-        if len(rows) == 0:
-            return
-        identifiers, lengths = gather(data, "<u2", starts), gather(data, "<u2", starts + 2).astype(np.int64)
-        fits = starts + 4 + lengths <= ends
-        is_broken = ~fits
-        for identifier, least in _LEAST_LENGTHS.items():
-            is_broken |= (identifiers == identifier) & (lengths < least)
-        census.is_broken[entries[rows[is_broken]]] = True
-        starts, ends, rows, identifiers, lengths = (
-            column[fits] for column in (starts + 4, ends, rows, identifiers, lengths)
-        )
-        found, first, counts = np.unique(identifiers, return_index=True, return_counts=True)
-        for identifier, where, number in zip(found.tolist(), first.tolist(), counts.tolist(), strict=True):
-            census.counts[identifier] = census.counts.get(identifier, 0) + number
-            census.first.setdefault(identifier, int(entries[rows[where]]))
-        wide = np.flatnonzero(identifiers == EXTRA_ZIP64)
-        if len(wide):
-            census.has_zip64[entries[rows[wide]]] = True
-            agree = _agree(widened, data, starts[wide], lengths[wide], rows[wide])
-            census.contradicts[entries[rows[wide[~agree]]]] = True
-        for row in np.flatnonzero(identifiers == EXTRA_UNICODE_PATH).tolist():
-            begin = int(starts[row])
-            census.unicode_paths.append((int(entries[rows[row]]), bytes(data[begin : begin + int(lengths[row])])))
-        starts = starts + lengths
-
-
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     """Return counts of the extra fields in a central directory, by entry and by kind."""
     census = ExtraCensus(len(columns))
@@ -136,7 +135,7 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     offsets = columns.header_offsets[entries] - np.uint64(prepended)
     values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
     widened = is_wide, values, np.zeros(len(entries), bool)
-    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
+    census.count(columns.buffer, starts, starts + lengths[entries], entries, widened)
     return census
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.audit.gaps import find_layout, find_unlisted
-from ozx.archive.audit.local_headers import LocalHeaders, read_local_headers
+from ozx.archive.audit.gaps import Layout, find_unlisted
+from ozx.archive.audit.local_headers import LocalHeaders
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, find_kinds, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
@@ -71,9 +71,9 @@ class ArchiveFacts:
         self.out_of_bounds = find_out_of_bounds(columns, end)
         order = np.argsort(columns.header_offsets, kind="stable")
         inside = order[~np.isin(order, self.out_of_bounds)] if len(self.out_of_bounds) else order
-        self.local = read_local_headers(source, columns, inside)
+        self.local = LocalHeaders(source, columns, inside)
         self.central_extras = count_central_extras(columns, end.prepended)
-        self.layout = find_layout(source, end, columns, self.local, inside, order)
+        self.layout = Layout(source, end, columns, self.local, inside, order)
         # name and offset of undamaged entries that the central directory does not list
         self.unlisted = find_unlisted(source, columns, self.layout)
         self._look_at_names()

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.coalesced_reads import MARGIN, read_pieces
+from ozx.archive.coalesced_reads import MARGIN, Pieces, read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.entry_reading import header_contradiction, read_header_at
-from ozx.archive.extra_fields import ExtraCensus, count_extra_fields
+from ozx.archive.extra_fields import ExtraCensus
 from ozx.archive.records import (
     CENTRAL_HEADER,
     EXTRA_ZIP64,
@@ -38,63 +38,78 @@ _PEEK = len(LOCAL_SIGNATURE)
 
 
 class LocalHeaders:
-    """The local file headers of an archive; row i is the header of entry i in the central directory."""
+    """The local file headers of an archive; row i is the header of entry i in the central directory.
 
-    def __init__(self, entries: int) -> None:
+    Those of `entries` are read, which must be sorted by header offset and lie inside the file.
+    """
+
+    def __init__(self, source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> None:
+        self._source, self._columns, count = source, columns, len(columns)
         # Bytes of each header, name and extra field included; -1 for an unreadable one.
-        self.lengths = np.full(entries, -1, np.int32)
+        self.lengths = np.full(count, -1, np.int32)
         # Whether the bytes of the entry begin with the signature of a local file header.
-        self.begins_as_archive = np.zeros(entries, bool)
-        self.flags = np.zeros(entries, np.uint16)  # the flags of each header; 0 for an unreadable one
-        self.has_descriptor = np.zeros(entries, bool)  # whether the header announces a data descriptor
-        self.extras = ExtraCensus(entries)
+        self.begins_as_archive = np.zeros(count, bool)
+        self.flags = np.zeros(count, np.uint16)  # the flags of each header; 0 for an unreadable one
+        self.has_descriptor = np.zeros(count, bool)  # whether the header announces a data descriptor
+        self.extras = ExtraCensus(count)
         # Headers that are missing or truncated, or that contradict the central directory: entry, message, broken rule.
         self.faults: list[tuple[int, str, str]] = []
+        starts = columns.header_offsets[entries].astype(np.int64)
+        guesses = starts + (LOCAL_HEADER.size + _EXTRA_GUESS + _PEEK) + columns.name_lengths[entries]
+        for pieces in read_pieces(source, starts, guesses):
+            for index in self._add_matching(pieces, entries).tolist():
+                self._add_one(int(index))
 
+    def _add_matching(self, pieces: Pieces, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add all headers that match the central directory; return the entries of the pieces whose headers differ."""
+        data, places, positions, ends = pieces
+        everything = entries = entries[places]
+        rows = np.flatnonzero(positions + LOCAL_HEADER.size <= ends)
+        local = gather(data, _HEADER, positions[rows])
+        lengths = LOCAL_HEADER.size + local["name_length"].astype(np.int64) + local["extra_length"]
+        is_header = local["signature"] == _SIGNATURE
+        is_header &= positions[rows] + lengths + _PEEK <= ends[rows]
+        rows, local, lengths = rows[is_header], local[is_header], lengths[is_header]
+        agrees = _agrees(data, positions[rows], local, self._columns, entries[rows])
+        rows, local, lengths = rows[agrees], local[agrees], lengths[agrees]
+        positions, entries = positions[rows], entries[rows]
+        self.lengths[entries] = lengths
+        self.begins_as_archive[entries] = gather(data, "<u4", positions + lengths) == _SIGNATURE
+        self.flags[entries] = local["flags"]
+        self.has_descriptor[entries] = is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
+        is_wide = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
+        extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
+        widened = is_wide, self._sizes(entries), is_streamed
+        self.extras.count(data, extra_starts, positions + lengths, entries, widened)
+        return np.delete(everything, rows)
 
-def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
-    """Read the local headers of `entries`, which must be sorted by header offset and lie inside the file."""
-    headers = LocalHeaders(len(columns))
-    starts = columns.header_offsets[entries].astype(np.int64)
-    guesses = starts + (LOCAL_HEADER.size + _EXTRA_GUESS + _PEEK) + columns.name_lengths[entries]
-    for data, rows, positions, ends in read_pieces(source, starts, guesses):
-        for index in _add_matching(data, positions, ends, entries[rows], columns, headers).tolist():
-            _add_one(source, columns, int(index), headers)
-    return headers
+    def _add_one(self, index: int) -> None:
+        """Compare one header fully with the central directory; add the header, and its fault if any."""
+        columns = self._columns
+        offset = int(columns.header_offsets[index])
+        try:
+            local = read_header_at(self._source, offset)
+        except FormatError as error:
+            rule = error.rule or "zip/local-header"
+            self.faults.append((index, f"local file header at {offset:,}: {error.message}", rule))
+            return
+        self.lengths[index] = local.length
+        self.begins_as_archive[index] = self._source.read_at(offset + local.length, _PEEK) == LOCAL_SIGNATURE
+        self.flags[index] = local.flags
+        self.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
+        row, extra = np.array([index]), local.extra
+        is_wide = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
+        widened = is_wide, self._sizes(row), np.array([is_streamed])
+        self.extras.count(extra + MARGIN, np.array([0]), np.array([len(extra)]), row, widened)
+        contradiction = header_contradiction(columns.header(index), local)
+        if contradiction is not None:
+            self.extras.contradicts[index] = False  # the header's fault already reports it
+            message = f"{contradiction} (local file header at {offset:,})"
+            self.faults.append((index, message, "zip/local-header"))
 
-
-def _add_matching(
-    data: bytes,
-    positions: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    entries: NDArray[np.int64],
-    columns: Columns,
-    headers: LocalHeaders,
-) -> NDArray[np.int64]:
-    """Add to `headers` all local headers that match the central directory; return the entries whose headers differ."""
-    everything = entries
-    rows = np.flatnonzero(positions + LOCAL_HEADER.size <= ends)
-    local = gather(data, _HEADER, positions[rows])
-    lengths = LOCAL_HEADER.size + local["name_length"].astype(np.int64) + local["extra_length"]
-    is_header = local["signature"] == _SIGNATURE
-    is_header &= positions[rows] + lengths + _PEEK <= ends[rows]
-    rows, local, lengths = rows[is_header], local[is_header], lengths[is_header]
-    agrees = _agrees(data, positions[rows], local, columns, entries[rows])
-    rows, local, lengths = rows[agrees], local[agrees], lengths[agrees]
-    positions, entries = positions[rows], entries[rows]
-    headers.lengths[entries] = lengths
-    headers.begins_as_archive[entries] = gather(data, "<u4", positions + lengths) == _SIGNATURE
-    headers.flags[entries] = local["flags"]
-    headers.has_descriptor[entries] = is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
-    is_wide = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
-    extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
-    widened = is_wide, _sizes(columns, entries), is_streamed
-    count_extra_fields(data, extra_starts, positions + lengths, entries, widened, headers.extras)
-    return np.delete(everything, rows)
-
-
-def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
-    return np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries]], 1)
+    def _sizes(self, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
+        columns = self._columns
+        return np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries]], 1)
 
 
 def _agrees(
@@ -138,27 +153,3 @@ def _same_names(
         strict=True,
     )
     return np.array([data[here : here + n] == directory[there : there + n] for here, there, n in rows], bool)
-
-
-def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHeaders) -> None:
-    """Compare one local header fully with the central directory; add the header, and its fault if any, to `headers`."""
-    offset = int(columns.header_offsets[index])
-    try:
-        local = read_header_at(source, offset)
-    except FormatError as error:
-        rule = error.rule or "zip/local-header"
-        headers.faults.append((index, f"local file header at {offset:,}: {error.message}", rule))
-        return
-    headers.lengths[index] = local.length
-    headers.begins_as_archive[index] = source.read_at(offset + local.length, _PEEK) == LOCAL_SIGNATURE
-    headers.flags[index] = local.flags
-    headers.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
-    row, extra = np.array([index]), local.extra
-    is_wide = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
-    widened = is_wide, _sizes(columns, row), np.array([is_streamed])
-    count_extra_fields(extra + MARGIN, np.array([0]), np.array([len(extra)]), row, widened, headers.extras)
-    contradiction = header_contradiction(columns.header(index), local)
-    if contradiction is not None:
-        headers.extras.contradicts[index] = False  # the header's fault already reports it
-        message = f"{contradiction} (local file header at {offset:,})"
-        headers.faults.append((index, message, "zip/local-header"))

@@ -142,37 +142,30 @@ def serve(descriptor: int) -> None:
 
 def _serve(connection: Connection, transport: Requests) -> None:
     sending = threading.Lock()
+
+    def answer(number: int, offset: int | None, length: int, expected: Mark | None) -> None:
+        found = failure = None
+        try:
+            found = transport.fetch(offset, length, expected)
+            # Views cannot be sent.
+            spans = tuple(MemorySource(bytes(span.data), start=span.start) for span in found.spans)
+            found = found._replace(spans=spans)
+        except BaseException as error:  # noqa: BLE001 (the client waits without limit: every request needs an answer)
+            failure = _answerable(error)
+        with sending, suppress(OSError):  # the client has closed the connection
+            try:
+                connection.send((number, found, failure))
+            except OSError:
+                raise
+            except Exception as error:  # noqa: BLE001 (an answer that cannot be pickled; no byte of it was sent)
+                connection.send((number, None, _answerable(error)))
+
     while True:
         try:
             request = connection.recv()
         except (EOFError, OSError):
             return
-        in_background(partial(_answer, connection, transport, sending, *request))
-
-
-def _answer(
-    connection: Connection,
-    transport: Requests,
-    sending: threading.Lock,
-    number: int,
-    offset: int | None,
-    length: int,
-    expected: Mark | None,
-) -> None:
-    answer = failure = None
-    try:
-        answer = transport.fetch(offset, length, expected)
-        spans = tuple(MemorySource(bytes(span.data), start=span.start) for span in answer.spans)  # views cannot be sent
-        answer = answer._replace(spans=spans)
-    except BaseException as error:  # noqa: BLE001 (the client waits without limit, so every request needs an answer)
-        failure = _answerable(error)
-    with sending, suppress(OSError):  # the client has closed the connection
-        try:
-            connection.send((number, answer, failure))
-        except OSError:
-            raise
-        except Exception as error:  # noqa: BLE001 (an answer that cannot be pickled; no byte of it was sent)
-            connection.send((number, None, _answerable(error)))
+        in_background(partial(answer, *request))
 
 
 def _answerable(error: BaseException) -> OzxError:
