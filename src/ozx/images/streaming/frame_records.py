@@ -165,7 +165,7 @@ class FrameRecords:
         """Begin the array of a new field; the completed blocks have no value of this field."""
         array = join_path(self._path, name)
         layout = parse_layout(self._document(name, ENDLESS if self._length is None else self._length), array)
-        shards = self._shards[name] = OpenShards(layout, array, self._store)
+        shards = self._shards[name] = OpenShards(layout, array, self._store.keep, self._store.part)
         return [shards.add(self._place(block), None) for block in self._done]
 
     def _end(self, block: int) -> list[FinishedValue | None]:

@@ -144,7 +144,10 @@ class StreamedImage:
         ]
         source = image.sources[0]
         self._pyramid = frame_pyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
-        self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
+        self._shards = [
+            OpenShards(layout, array, store.keep, store.part)
+            for layout, (array, _) in zip(layouts, arrays, strict=True)
+        ]
         self._arrays = [array for array, _ in arrays]
         self._is_sampled = image.lacks_windows
         self.frame_shape, self.dtype = source.shape[-2:], source.dtype

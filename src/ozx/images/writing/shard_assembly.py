@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -17,30 +17,29 @@ from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
 Lengths = tuple[int, ...]
 
 
-class ChunkKeeper(Protocol):
-    """A place for the chunks of unfinished shards."""
-
-    def keep(self, name: str, data: bytes | memoryview) -> Any:
-        """Keep a chunk until its shard is written."""
-
-    def part(self, chunk: Any) -> Part:
-        """Return a kept chunk as a part of its shard."""
-
-
 #: A complete shard, or chunk of an array without shards: its place in the grid; its entry, or None if it is not stored;
-#: what the keeper keeps until the entry is written.
+#: what `keep` returned for its chunks.
 FinishedValue = tuple[Lengths, Entry | None, tuple[Any, ...]]
 
 
 class OpenShards:
-    """The incomplete shards of one array; `keeper` keeps their chunks, by default memory does.
+    """The incomplete shards of one array.
+
+    `keep` keeps a chunk until its shard is written, and `part` makes a part of the shard of what `keep` returned; by
+    default, chunks stay in memory.
 
     The same chunks give the same bytes in any order: a shard contains them in C order, without gaps, before the index.
     A shard without chunks is not stored.
     """
 
-    def __init__(self, layout: ArrayLayout, path: str, keeper: ChunkKeeper | None = None) -> None:
-        self._layout, self._path, self._keeper = layout, path, keeper
+    def __init__(
+        self,
+        layout: ArrayLayout,
+        path: str,
+        keep: Callable[[str, bytes | memoryview], Any] | None = None,
+        part: Callable[[Any], Part] = lambda kept: kept,
+    ) -> None:
+        self._layout, self._path, self._keep, self._part = layout, path, keep, part
         self._prefix = f"{path}/" if path else ""
         self._per_shard = layout.chunks_per_stored
         self._open: dict[Lengths, dict[Lengths, Any]] = {}  # the chunks of each incomplete shard
@@ -52,7 +51,9 @@ class OpenShards:
         if not self._layout.levels:
             return place, None if data is None else Entry(self._key(place), (BytesPart(data),)), ()
         home, inside = find_home(place, self._per_shard)
-        kept = None if data is None else self._keep(place, data)
+        kept = None if data is None else BytesPart(data)
+        if data is not None and self._keep is not None:
+            kept = self._keep(chunk_name(self._path, place), data)
         with self._lock:
             if home not in self._open:
                 self._open[home], self._missing[home] = {}, self._count(home)
@@ -75,13 +76,10 @@ class OpenShards:
         with self._lock:
             return [chunk for chunks in self._open.values() for chunk in chunks.values()]
 
-    def _keep(self, place: Lengths, data: bytes | memoryview) -> Any:
-        return BytesPart(data) if self._keeper is None else self._keeper.keep(chunk_name(self._path, place), data)
-
     def _finished(self, home: Lengths, chunks: dict[Lengths, Any]) -> FinishedValue:
         if not chunks:
             return home, None, ()
-        parts = chunks if self._keeper is None else {at: self._keeper.part(chunk) for at, chunk in chunks.items()}
+        parts = {at: self._part(chunk) for at, chunk in chunks.items()}
         return home, Entry(self._key(home), join_chunks(parts, self._per_shard)), tuple(chunks.values())
 
     def _key(self, place: Lengths) -> str:
