@@ -16,6 +16,7 @@ _Place = tuple[str | int, ...]
 NUMBERS = (0, -1, 1 << 63, 10**400, 0.5, 1.5, float("nan"), float("inf"))
 TEXTS = ("", "x", "/", "a/b", "../..", "0.5", "NaN", "\ud800", "x" * 10_000)
 CONTAINERS = ([], {}, [[]], [None], [{}], {"path": 7}, ["x"] * 40, {"": {"": {}}})
+CONTAINERS += (["x" * 10_000] * 3, {"y" * 10_000: 1})
 # What transformations of OME-Zarr 0.6 consist of.
 CONTAINERS += ([[1, 2], [3, 4]], {"name": "physical"}, {"path": "0"}, {"type": "scale"}, {"type": "byDimension"})
 ODD = st.sampled_from([None, True, False, *NUMBERS, *TEXTS, *CONTAINERS])
@@ -46,13 +47,6 @@ def places_in(value: Any, path: _Place = ()) -> Iterator[_Place]:
 def _holder(documents: Any, place: _Place) -> Any:
     for step in place[:-1]:
         documents = documents[step]
-    return documents
-
-
-def replaced(documents: Mapping[str, Any], place: _Place, value: Any) -> dict[str, Any]:
-    """Return the documents with another value at one place."""
-    documents = copy.deepcopy(dict(documents))
-    _holder(documents, place)[place[-1]] = value
     return documents
 
 

@@ -108,10 +108,3 @@ def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, caps
     code, out, err = call(capsys, path, "--unit", units)
     assert (code, err) == (0, "")
     assert out.count("(none) → micrometer") == 2
-
-
-def test_an_output_is_refused_before_the_file_changes(cells, capsys):
-    old = cells.read_bytes()
-    code, _, err = call(capsys, cells, f"{cells}.new.ozx", "--name", "New")
-    assert (code, "new.ozx does not exist\nhint: ozx edit changes each FILE itself and has no OUT." in err) == (2, True)
-    assert cells.read_bytes() == old

@@ -79,20 +79,6 @@ def test_quiet(cells, tmp_path, capsys):
     assert not (tmp_path / "b.ozx").exists()
 
 
-@pytest.mark.parametrize(
-    "blank", [["--region", "y=0:9", "x=0:9"], ["--channels", "DAPI", "GFP"], ["--max-size", "5", "MB"]]
-)
-def test_a_list_with_a_blank(cells, tmp_path, capsys, blank):
-    code, _, story = call(capsys, cells, tmp_path / "out.ozx", *blank)
-    assert code == 2
-    assert f"unexpected extra argument ({blank[-1]})" in story
-    assert "Write lists and sizes without blanks, as in y=0:512,x=0:512 or 20MB." in story
-
-
-def test_a_third_file_is_no_list(cells, tmp_path, capsys):
-    assert "without blanks" not in call(capsys, cells, tmp_path / "out.ozx", "more.ozx")[2]
-
-
 @pytest.mark.parametrize("text", ["gfp\\, Alexa 488", "1"])
 def test_a_comma_in_the_name_of_a_channel(tmp_path, capsys, text):
     path = tmp_path / "cells.ozx"

@@ -24,16 +24,6 @@ def cells(here):
 
 
 @pytest.mark.usefixtures("cells")
-def test_a_misspelt_image_is_not_taken_for_a_name(capsys, here):
-    code, _, err = ozx(capsys, "import", "cells.ome.tif", "celsl.tif", "--no-sync")
-    assert code == 2
-    assert "celsl.tif does not exist" in err
-    assert [path.name for path in here.iterdir()] == ["cells.ome.tif"]
-    assert ozx(capsys, "import", "cells.ome.tif", "other", "--no-sync")[0] == 0
-    assert (here / "other").exists()
-
-
-@pytest.mark.usefixtures("cells")
 def test_options_reach_the_file(capsys, here):
     options = [
         *("--pixel-size", "y=0.65,x=0.65", "--unit", "millimeter", "--channel-names", "DAPI,Cy5\\, far red"),
@@ -64,15 +54,6 @@ def test_options_reach_the_file(capsys, here):
     keys = [entry.key for entry in library.list_entries(here / "out.ozx")]
     assert "Thumbnails/thumbnail.png" in keys
     assert "OME/METADATA.ome.xml" not in keys
-
-
-def test_a_missing_second_image_may_be_meant_as_output(capsys, here):
-    write(here / "a.tif", pixels((30, 40)))
-    code, _, err = ozx(capsys, "import", "a.tif", "out.ome.tif")
-    assert code == 2
-    assert "out.ome.tif does not exist" in err
-    assert "ozx import a.tif out.ozx" in err
-    assert os.listdir(here) == ["a.tif"]
 
 
 def test_damage(capsys, here):

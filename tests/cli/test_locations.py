@@ -65,13 +65,6 @@ def test_path_names_the_same_node_as_the_address(capfdbinary, packed, monkeypatc
     assert answers[0][0] == 0
 
 
-@pytest.mark.parametrize("words", ["pack NODE out.ozx", "import NODE out.ozx", "verify NODE", "recover NODE out.ozx"])
-def test_a_node_where_only_a_file_makes_sense_is_refused_in_a_sentence(capfdbinary, packed, words):
-    code, _, err = ozx(capfdbinary, *words.replace("NODE", f"{packed}/labels/cells").split())
-    assert code == 2
-    assert "found the node labels/cells in a file\nhint: Give " in err
-
-
 @pytest.mark.parametrize("verb", ["thumbnail", "export"])
 def test_a_picture_and_a_tiff_file_get_a_name_beside_their_source(capfdbinary, packed, verb):
     name = {"thumbnail": "scan_labels_cells.png", "export": "scan_labels_cells.ome.tif"}[verb]

@@ -68,21 +68,6 @@ def test_files_are_edited_where_they_are(capsys, here, archives):
     assert sorted(os.listdir(here)) == archives
 
 
-@pytest.mark.parametrize("verb", ["unpack", "recover", "repack", "export", "thumbnail"])
-def test_several_sources_without_a_folder(capsys, here, archives, verb):
-    code, _, err = ozx(capsys, verb, *archives)
-    assert code == 2
-    assert "expected one source and its output; got 3 arguments\nhint: Give --out-dir D" in err
-    assert sorted(os.listdir(here)) == archives
-
-
-@pytest.mark.parametrize("verb", ["recover", "repack"])
-def test_an_output_is_needed(capsys, archives, verb):
-    code, _, err = ozx(capsys, verb, archives[0])
-    assert code == 2
-    assert "error: Missing argument 'OUT'." in err
-
-
 def test_two_sources_of_one_name(capsys, here, archives):
     (here / "other").mkdir()
     shutil.copy("a.ozx", "other/a.ozx")

@@ -2,10 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import jsonschema
 import pytest
@@ -99,28 +95,6 @@ def test_control_characters_in_names_do_not_reach_the_terminal(capsys, here):
     _, _, err = ozx(capsys, "pack", root)
     assert "\x1b" not in err
     assert r"\x1b[2J~" in err
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_nothing(here, number):
-    root = make_image(here / "h", {f"0/c/{n}": b"x" * 1000 for n in range(5_000)})
-    for n in range(5_000):
-        (root / "0" / "c" / f"b{n}").write_bytes(b"")
-    slow = "import os, time; o = os.open\ndef slow(*a, **k): time.sleep(0.001); return o(*a, **k)\nos.open = slow\n"
-    code = slow + "import sys; from ozx.cli.app import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "pack", str(root)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    )
-    deadline = time.monotonic() + 60
-    while not any(name.endswith(".ozx-tmp") for name in os.listdir(here)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.05)  # between its making and the first line that cleans up it is left to the next run
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == (130 if number == signal.SIGINT else 143)
-    assert "Traceback" not in err
-    assert os.listdir(here) == ["h"]
 
 
 def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monkeypatch):

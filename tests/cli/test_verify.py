@@ -25,12 +25,3 @@ def test_one_and_many(capsys, here):
     assert err.startswith("error: b.ozx: ")
     assert (here / "run.jsonl").read_text().count('"status": "verified"') == 2
     assert ozx(capsys, "verify", "--retry-failed", "run.jsonl")[0] == 3
-
-
-def test_wrong_calls(capsys, here):
-    make_image(here / "a.ome.zarr")
-    assert ozx(capsys, "pack", "a.ome.zarr")[0] == 0
-    code, _, err = ozx(capsys, "verify", "a.ozx")
-    assert code == 2
-    assert "hint: ozx validate --level data checks a file without a manifest." in err
-    assert ozx(capsys, "verify", "a.ozx", "b.ozx", "--manifest", "m.json")[0] == 2

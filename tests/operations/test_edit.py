@@ -389,27 +389,6 @@ def test_arguments_are_looked_at_before_the_file():
         edit("missing.ozx", name="N")
 
 
-@pytest.mark.parametrize("at", [0, 1])
-def test_an_error_while_writing_leaves_the_old_file(packed, monkeypatch, at):
-    path = packed()
-    before = state(path)
-    calls = []
-
-    def fail(self, key, value):
-        calls.append(key)
-        if len(calls) > at:
-            raise OSError(28, "No space left on device")
-        return original(self, key, value)
-
-    original = ozx.OzxStore.set_sync
-    monkeypatch.setattr(ozx.OzxStore, "set_sync", fail)
-    with pytest.raises(OSError, match="No space") as caught:
-        edit(path, pixel_size=DOUBLED)
-    assert caught.value.filename == str(path)
-    assert len(calls) == at + 1
-    assert state(path) == before
-
-
 def test_a_file_that_changes_between_reading_and_writing_is_left(packed, monkeypatch):
     path = packed()
 

@@ -3,21 +3,16 @@
 import json
 import shutil
 
-import changed_documents
 import pytest
 import zarr
 from cases.archive_builder import group as group_document
 from cases.archive_builder import write_tree
 from hierarchies import FIXTURES, group, tree
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 from uris import ozx_uri
 
 from ozx.archive.byte_source import FileSource
-from ozx.cli.info import describe
-from ozx.errors import FormatError, OzxError, UsageError
-from ozx.hierarchy.comment import make_comment
+from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.images import Well
 from ozx.operations.info import MOST_IMAGES, Container, inspect
 
@@ -251,29 +246,6 @@ METADATA = [
     {key: json.loads(value) for key, value in tree(fixture(name)).items() if key.endswith("zarr.json") or "/.z" in key}
     for name in KINDS
 ]
-
-
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(changed_documents.changed(st.sampled_from(METADATA), most=3))
-def test_metadata_with_anything_anywhere_is_shown_or_refused(tmp_path, documents):
-    values = sort_values(changed_documents.as_stored(documents))
-    path = write_archive(tmp_path / "a.ozx", values, make_comment("0.5", json_first=False))
-    try:
-        inspection = inspect(path)
-    except OzxError:
-        return
-    json.dumps(inspection.to_dict(), allow_nan=False)
-    describe(inspection)
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(document=changed_documents.VALUES, key=st.sampled_from(["zarr.json", ".zattrs", ".zarray", ".zgroup"]))
-def test_any_json_as_the_root_is_shown_or_refused(tmp_path, document, key):
-    path = write_archive(tmp_path / "a.ozx", changed_documents.as_stored({key: document}))
-    try:
-        describe(inspect(path))
-    except OzxError:
-        return
 
 
 def test_a_node_is_inspected_as_its_own_directory_is(tmp_path):

@@ -1,6 +1,5 @@
 """Directories behind URLs, on a server that cannot list them: the verbs that read them."""
 
-import json
 import os
 import shutil
 
@@ -9,7 +8,6 @@ from hierarchies import FIXTURES, make_image
 from servers import serving_folder
 
 import ozx
-from ozx.cli.app import run
 from ozx.errors import ResourceError, UsageError
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
@@ -38,14 +36,6 @@ class TestPack:
         assert any("thumbnail" in entry.key for entry in ozx.list_entries("a.ozx"))
         assert "SECRET" not in (here / "a.ozx.manifest.json").read_text()
         assert ozx.pack(url, "a.ozx", resume=True, thumbnail=True, shards="auto").status == "skipped"
-
-    def test_a_batch_keeps_signatures_to_itself(self, here, server, capsys):
-        good, bad = f"{server.url}/image.ome.zarr?sig=SECRET", f"{server.url}/none.ome.zarr?sig=SECRET"
-        assert run(["pack", good, bad, "--out-dir", "out", "--json", "--log", "log.jsonl"]) == 3
-        out = capsys.readouterr()
-        assert [result["status"] for result in json.loads(out.out)["results"]] == ["packed", "failed"]
-        assert sorted(os.listdir(here / "out")) == ["image.ozx"]
-        assert "SECRET" not in out.out + out.err + (here / "log.jsonl").read_text()
 
     def test_a_refused_object_leaves_no_file(self, here, changing):
         changing.statuses["/cells.ome.zarr/0/c/0/0"] = 403

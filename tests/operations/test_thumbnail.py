@@ -15,7 +15,6 @@ from pictures import read_picture
 from servers import serving
 from uris import ozx_uri
 
-import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.location import Place
 from ozx.images.pictures.raster import encode_png
@@ -87,21 +86,6 @@ def test_a_url(cells, tmp_path):
     with serving(cells.read_bytes()) as server:
         thumbnail(server.url, tmp_path / "a.png", size=64)
     assert (tmp_path / "a.png").read_bytes() == drawn(cells, 64)
-
-
-def test_a_failure_leaves_the_old_picture(cells, tmp_path):
-    out = tmp_path / "a.png"
-    out.write_bytes(b"old")
-    data = bytearray(cells.read_bytes())
-    for entry in ozx.list_entries(cells):
-        if not entry.key.endswith("zarr.json"):
-            data[entry.offset] ^= 0xFF
-    cells.write_bytes(data)
-    with pytest.raises(FormatError) as raised:
-        thumbnail(cells, out, force=True)
-    assert raised.value.path == str(cells)
-    assert out.read_bytes() == b"old"
-    assert {path.name for path in tmp_path.iterdir()} == {out.name, cells.name}
 
 
 @pytest.mark.parametrize(
