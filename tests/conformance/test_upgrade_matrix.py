@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorstore
 import zarr
+from hierarchies import multiscales
 from resharding import archive_digests
 from zarr.storage import ZipStore
 
@@ -48,11 +49,8 @@ def values(dtype, seed):
 def write_source(root, names, types, order, separator):
     """Write an OME-Zarr 0.4 image and an array for each of `names` × `types` beside it; return their values."""
     root.mkdir()
-    axes = [{"name": name, "type": "space"} for name in "yx"]
-    datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
     (root / ".zgroup").write_text('{"zarr_format": 2}')
-    image = {"multiscales": [{"version": "0.4", "axes": axes, "datasets": datasets}]}
-    (root / ".zattrs").write_text(json.dumps(image))
+    (root / ".zattrs").write_text(json.dumps({"multiscales": multiscales("yx", "0", version="0.4")}))
     expected = {}
     for number, (name, dtype) in enumerate([("none", "<u2"), *itertools.product(names, types)]):
         filters = [numcodecs.Delta(dtype)] if name == "filters" else None

@@ -59,6 +59,19 @@ def no_headers(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_headers")
+def test_neighbours_are_one_request():
+    server = Server(bytes(range(100)))
+    entries = entries_at(server, (0, 40), (41, 80), (90, 100))
+    assert list(spans_of(entries)) == [(0, 80), (90, 10)]
+    assert values(read_ahead(entries)) == [
+        ("0", bytes(range(40))),
+        ("1", bytes(range(41, 80))),
+        ("2", bytes(range(90, 100))),
+    ]
+    assert sorted(server.requests) == [(0, 80), (90, 10)]
+
+
+@pytest.mark.usefixtures("no_headers")
 def test_no_more_than_the_room_is_waiting(monkeypatch):
     monkeypatch.setattr(module, "_ROOM", 100)
     monkeypatch.setattr(module, "_LONGEST", 30)

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hierarchies import FIXTURES, group, tree
 
 from ozx.hierarchy.images import Records, describe_images, image_paths
@@ -18,25 +17,6 @@ def nodes_of(name, **changes):
         if value is not None:
             collector.add(key, value)
     return collector.nodes()
-
-
-@pytest.mark.parametrize(
-    ("name", "paths"),
-    [
-        ("image", [""]),
-        ("sharded", [""]),
-        ("plate", ["A/1/0", "A/1/1", "A/2/0", "B/1/0", "B/2/0", "B/2/1"]),
-        ("series", ["0", "1"]),
-    ],
-)
-def test_the_root_leads_to_all_images(name, paths):
-    nodes = nodes_of(name)
-    notes = []
-    assert list(image_paths(nodes)) == paths
-    images = [image for path in paths for image in describe_images(nodes, path, notes)]
-    assert [image.path for image in images] == paths
-    assert all(level.shape for image in images for level in image.levels)
-    assert notes == []
 
 
 def test_a_series_without_a_list_has_its_numbered_groups():

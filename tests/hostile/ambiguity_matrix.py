@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from cases.archive_builder import COMMENT, DESCRIPTOR, array, deflate, group
+from cases.archive_builder import COMMENT, DESCRIPTOR, Member, array, deflate, forge, group, zip64_extra
 
 NAME = b"0/c/1"
 #: The values of each archive before a field is changed. The changed value is longer than its deflated form.
@@ -118,26 +118,18 @@ def build(form: Form, *chosen: Change) -> bytes:
     parts = deepcopy(form.parts)
     for change in chosen:
         parts[change.place][change.field] = _changed(parts[change.place][change.field], change)
-    body, directory = b"", b""
-    for name, value in VALUES.items():
-        raw = name.encode()
-        if raw == NAME:
-            local = _header(parts["local"], _zip64(parts.get("local-zip64")), streamed=form.streamed)
-            central = _header(parts["directory"], _zip64(parts.get("directory-zip64")), streamed=form.streamed)
-            data = form.data() + _descriptor(parts.get("descriptor"), form)
-        else:
-            fields = {"name": raw, "method": 0, "crc32": zlib.crc32(value)}
-            local = central = _header(
-                fields | {"compressed": len(value), "uncompressed": len(value)}, b"", streamed=False
-            )
-            data = value
-        # 4.3.12: the fields that the directory has in addition to those of a local header.
-        fixed, tail = central[:26], central[26:]
-        directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 45) + fixed[4:] + tail[:4] + bytes(6)
-        directory += struct.pack("<2I", 0o100644 << 16, len(body)) + tail[4:]
-        body += local + data
-    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, len(VALUES), len(VALUES), len(directory), len(body), len(COMMENT))
-    return body + directory + end + COMMENT
+    flags = {"flags": DESCRIPTOR if form.streamed else 0}
+    changed = Member(
+        NAME,
+        form.data(),
+        after=_descriptor(parts.get("descriptor"), form),
+        local=_fields(parts["local"], parts.get("local-zip64")) | flags,
+        central=_fields(parts["directory"], parts.get("directory-zip64")) | flags,
+    )
+    members = [changed if name == "0/c/1" else Member(name.encode(), value) for name, value in VALUES.items()]
+    for member in members:
+        member.local["version"] = 45
+    return forge(members, comment=COMMENT)
 
 
 def _changed(value: Any, change: Change) -> Any:
@@ -150,21 +142,12 @@ def _changed(value: Any, change: Change) -> Any:
     return 0 if change.kind == "zero" else (value + 3) & SENTINEL
 
 
-def _header(fields: dict[str, Any], extra: bytes, *, streamed: bool) -> bytes:
-    """Return a local header; missing numbers become placeholders, even without a ZIP64 field."""
-    name = fields["name"] or b""
-    method = SENTINEL_16 if fields["method"] is None else fields["method"]
-    numbers = [SENTINEL if fields[key] is None else fields[key] for key in ("crc32", "compressed", "uncompressed")]
-    flags = DESCRIPTOR if streamed else 0
-    return struct.pack("<4s5H3I2H", b"PK\3\4", 45, flags, method, 0, 33, *numbers, len(name), len(extra)) + name + extra
-
-
-def _zip64(fields: dict[str, Any] | None) -> bytes:
-    """Return a ZIP64 field (4.5.3) without the missing numbers."""
-    if fields is None:
-        return b""
-    data = b"".join(struct.pack("<Q", number) for number in fields.values() if number is not None)
-    return struct.pack("<2H", 1, len(data)) + data
+def _fields(fields: dict[str, Any], zip64: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the fields of a header; missing numbers become placeholders, even without a ZIP64 field (4.5.3)."""
+    missing = {"name": b"", "method": SENTINEL_16}
+    found = {key: missing.get(key, SENTINEL) if value is None else value for key, value in fields.items()}
+    numbers = [number for number in (zip64 or {}).values() if number is not None]
+    return found | {"extra": b"" if zip64 is None else zip64_extra(*numbers)}
 
 
 def _descriptor(fields: dict[str, Any] | None, form: Form) -> bytes:

@@ -32,6 +32,11 @@ import google_crc32c
 import numcodecs
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from cases.archive_builder import array_document, sharding
+from hierarchies import group, multiscales
+
 from ozx.cli.app import run
 from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.page_server import PageServer
@@ -77,36 +82,17 @@ class Run:
 
 
 def image(values: dict[str, bytes], array: dict[str, Any]) -> dict[str, bytes]:
-    axes = [{"name": name, "type": "space"} for name in "zyx"[-len(array["shape"]) :]]
-    scale = [{"type": "scale", "scale": [1.0] * len(axes)}]
-    multiscale = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}], "name": "bomb"}
-    root = {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": {"ome": {"version": "0.5", "multiscales": [multiscale]}},
-    }
-    return {"zarr.json": dumps(root), "0/zarr.json": dumps(array), **{f"0/{key}": data for key, data in values.items()}}
+    images = multiscales("zyx"[-len(array["shape"]) :], "0", name="bomb")
+    root = group(version="0.5", multiscales=images)
+    return {"zarr.json": root, "0/zarr.json": dumps(array), **{f"0/{key}": data for key, data in values.items()}}
 
 
 def array(codecs: list[Any], shape=(64, 64), chunks=(64, 64), dtype="uint8", fill: Any = 0) -> dict[str, Any]:
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": dtype,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": fill,
-        "codecs": codecs,
-        "attributes": {},
-        "dimension_names": list("zyx"[-len(shape) :]),
-    }
+    names = list("zyx"[-len(shape) :])
+    return array_document(shape, chunks, codecs, data_type=dtype, fill_value=fill, dimension_names=names)
 
 
 def image_v2(data: bytes, compressor: Any, filters: Any = None, dtype: str = "|u1") -> dict[str, bytes]:
-    axes = [{"name": name, "type": "space"} for name in "yx"]
-    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
-    multiscale = {"version": "0.4", "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
     zarray = {
         "zarr_format": 2,
         "shape": [64, 64],
@@ -118,7 +104,11 @@ def image_v2(data: bytes, compressor: Any, filters: Any = None, dtype: str = "|u
         "fill_value": 0 if dtype != "|O" else "",
         "dimension_separator": "/",
     }
-    values = {".zgroup": {"zarr_format": 2}, ".zattrs": {"multiscales": [multiscale]}, "0/.zarray": zarray}
+    values = {
+        ".zgroup": {"zarr_format": 2},
+        ".zattrs": {"multiscales": multiscales("yx", "0", version="0.4")},
+        "0/.zarray": zarray,
+    }
     return {**{key: dumps(value) for key, value in values.items()}, "0/0/0": data}
 
 
@@ -135,16 +125,6 @@ BLOSC = {
     "configuration": {"cname": "lz4", "clevel": 1, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0},
 }
 VLEN = {"name": "vlen-utf8"}
-
-
-def sharding(inner: list[int], codecs: list[Any]) -> dict[str, Any]:
-    configuration = {
-        "chunk_shape": inner,
-        "codecs": codecs,
-        "index_codecs": [{**BYTES, **LITTLE}, CRC],
-        "index_location": "end",
-    }
-    return {"name": "sharding_indexed", "configuration": configuration}
 
 
 LITTLE = {"configuration": {"endian": "little"}}
@@ -229,15 +209,14 @@ def huge_plate() -> dict[str, bytes]:
         for number in range(20_000)
     ]
     plate = {"rows": rows, "columns": columns, "wells": wells}
-    root = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "plate": plate}}}
-    group = {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}},
-    }
+    well = group(version="0.5", well={"images": [{"path": "0"}]})
     found = {f"R0/0/0/{key}": data for key, data in image({"c/0/0": bytes(4096)}, array([BYTES])).items()}
-    row = {"zarr_format": 3, "node_type": "group", "attributes": {}}
-    return {"zarr.json": dumps(root), "R0/zarr.json": dumps(row), "R0/0/zarr.json": dumps(group), **found}
+    return {
+        "zarr.json": group(version="0.5", plate=plate),
+        "R0/zarr.json": group(),
+        "R0/0/zarr.json": well,
+        **found,
+    }
 
 
 def long_document() -> dict[str, bytes]:
@@ -256,8 +235,8 @@ def attributed(value: Callable[[], bytes]) -> dict[str, bytes]:
 
 
 def long_documents() -> dict[str, bytes]:
-    group = {"zarr_format": 3, "node_type": "group", "attributes": {"more": "x" * 20_000_000}}
-    return {**image({"c/0/0": bytes(4096)}, array([BYTES])), **{f"g{n}/zarr.json": dumps(group) for n in range(20)}}
+    more = json.loads(group()) | {"attributes": {"more": "x" * 20_000_000}}
+    return {**image({"c/0/0": bytes(4096)}, array([BYTES])), **{f"g{n}/zarr.json": dumps(more) for n in range(20)}}
 
 
 def deep_shards() -> dict[str, bytes]:
@@ -268,12 +247,15 @@ def deep_shards() -> dict[str, bytes]:
 
 
 def bomb_labels() -> dict[str, bytes]:
-    group = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "labels": ["cells"]}}}
     label = image({"c/0/0": zeros_gzip()}, array([BYTES, GZIP]))
     root = json.loads(label["zarr.json"])
     root["attributes"]["ome"]["image-label"] = {}
     found = {f"labels/cells/{key}": data for key, data in {**label, "zarr.json": dumps(root)}.items()}
-    return {**image({"c/0/0": bytes(4096)}, array([BYTES])), "labels/zarr.json": dumps(group), **found}
+    return {
+        **image({"c/0/0": bytes(4096)}, array([BYTES])),
+        "labels/zarr.json": group(version="0.5", labels=["cells"]),
+        **found,
+    }
 
 
 # A type of 100,000 letters, and one of a gibibyte.

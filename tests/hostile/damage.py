@@ -20,7 +20,7 @@ from unittest import mock
 
 from cases import archive_builder
 from cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
-from hierarchies import tree
+from hierarchies import multiscales, tree
 from packed import write_archive
 from stores import put
 
@@ -152,11 +152,7 @@ def _pixels(seed: int, size: int = 24) -> bytes:
 
 def image_group(*paths: str) -> bytes:
     """Return the root of an image whose levels are at these paths."""
-    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
-    axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    datasets = [{"path": path, "coordinateTransformations": scale} for path in paths]
-    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
-    return group(None, attributes={"ome": ome})
+    return group(None, attributes={"ome": {"version": "0.5", "multiscales": multiscales("yx", *paths)}})
 
 
 def full(size: int = 24) -> Values:

@@ -26,7 +26,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "fixtures"))
 
-from cases.archive_builder import array, write_tree
+from cases.archive_builder import array, array_document, write_tree
+from hierarchies import group, multiscales
 from mutated_cases import hierarchies, is_json, mutate_documents
 from packed import zip_values
 from posix_only import resource
@@ -92,24 +93,11 @@ def _json(document: object) -> bytes:
 
 
 def _group(**ome: object) -> bytes:
-    attributes = {"ome": {"version": "0.5", **ome}} if ome else {}
-    return _json({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+    return group(**{"version": "0.5", **ome} if ome else {})
 
 
-def _multiscales(axes: str, *levels: str) -> list[object]:
-    types = {"c": {"type": "channel"}, "t": {"type": "time"}}
-    space = {"type": "space", "unit": "micrometer"}
-    scales = [[2.0**number if axis in "yx" else 1.0 for axis in axes] for number in range(len(levels))]
-    return [
-        {
-            "name": "cells",
-            "axes": [{"name": axis, **types.get(axis, space)} for axis in axes],
-            "datasets": [
-                {"path": path, "coordinateTransformations": [{"type": "scale", "scale": scale}]}
-                for path, scale in zip(levels, scales, strict=True)
-            ],
-        }
-    ]
+def _multiscales(axes: str, *levels: str) -> list[dict]:
+    return multiscales(axes, *levels, unit="micrometer", halved="yx", name="cells")
 
 
 _CHANNELS = [
@@ -149,10 +137,7 @@ def _old_image() -> Values:
         "order": "C", "filters": None, "dimension_separator": "/",
     }  # fmt: skip
     zlib = zarray | {"compressor": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}}
-    text = {
-        "zarr_format": 2, "shape": [], "chunks": [], "dtype": "|O", "compressor": None, "fill_value": "",
-        "order": "C", "filters": [{"id": "vlen-utf8"}],
-    }  # fmt: skip
+    text = zarray | {"shape": [], "chunks": [], "dtype": "|O", "fill_value": "", "filters": [{"id": "vlen-utf8"}]}
     scales = [dict(item, version="0.4") for item in _multiscales("yx", "0", "1")]
     return {
         ".zgroup": _json({"zarr_format": 2}),
@@ -191,13 +176,8 @@ def _series() -> Values:
 
 
 def _texts() -> Values:
-    document = {
-        "zarr_format": 3, "node_type": "array", "shape": [], "data_type": "string", "fill_value": "",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": []}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "codecs": [{"name": "vlen-utf8"}], "attributes": {},
-    }  # fmt: skip
-    long = document | {"shape": [4], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}}
+    fields = {"codecs": [{"name": "vlen-utf8"}], "data_type": "string", "fill_value": ""}
+    document, long = array_document([], [], **fields), array_document([4], [2], **fields)
     return {
         **_image(),
         "table/zarr.json": _group(),

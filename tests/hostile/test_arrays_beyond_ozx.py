@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import sharding
 from commands import command
 from hierarchies import make_image, tree
 from zarr.core.metadata import v3
@@ -15,15 +16,7 @@ from ozx.errors import UnsupportedError
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 RECTILINEAR = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[[10, 6]], [20, 30]]}}
-SHARDED = {
-    "name": "sharding_indexed",
-    "configuration": {
-        "chunk_shape": [10, 10],
-        "codecs": [LITTLE],
-        "index_codecs": [LITTLE, {"name": "crc32c"}],
-        "index_location": "end",
-    },
-}
+SHARDED = sharding([10, 10], [LITTLE])
 KINDS = {
     "rectilinear": {"chunk_grid": RECTILINEAR},
     "rectilinear with shards": {"chunk_grid": RECTILINEAR, "codecs": [SHARDED]},

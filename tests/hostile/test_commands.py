@@ -1,6 +1,5 @@
 """Every hostile archive at the command line: its exit code, no traceback, nothing written but what was asked for."""
 
-import json
 import os
 import shutil
 import sys
@@ -11,16 +10,14 @@ import pytest
 import recipes
 import tifffile
 from answers import assert_sound, listing
-from cases.archive_builder import ArchiveBuilder, array
+from cases.archive_builder import ArchiveBuilder, array, group
 from commands import command
+from hierarchies import multiscales
 from PIL import Image
 from recipes import RECIPES
 
 PIXELS = np.array([[0, 1], [2, 3]], np.uint8)
-AXES = [{"name": axis, "type": "space"} for axis in "yx"]
-SCALE = [{"type": "scale", "scale": [1.0, 1.0]}]
-MULTISCALES = [{"axes": AXES, "datasets": [{"path": "1", "coordinateTransformations": SCALE}]}]
-ROOT = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "multiscales": MULTISCALES}}}
+ROOT = group(attributes={"ome": {"version": "0.5", "multiscales": multiscales("yx", "1")}})
 #: Commands that write nothing, their arguments behind the file; and the others, with what they are asked to write.
 TELLING = [["ls"], ["ls", "--json"], ["cat", "0/c/0"], ["info"], ["info", "--json"], ["validate", "--level", "data"]]
 WRITING = {
@@ -36,7 +33,7 @@ ozx = command()
 
 def picture(**values: bytes) -> ArchiveBuilder:
     """What recipes begin with, and an image beside the entries that they change."""
-    builder = ArchiveBuilder.valid(**{"zarr.json": json.dumps(ROOT).encode()} | values)
+    builder = ArchiveBuilder.valid(**{"zarr.json": ROOT} | values)
     return builder.add("1/zarr.json", array([2, 2], [2, 2]), at=2).add("1/c/0/0", PIXELS.tobytes())
 
 

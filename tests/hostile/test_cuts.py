@@ -16,6 +16,7 @@ from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 
+pytestmark = pytest.mark.ci
 VALID = ArchiveBuilder.valid
 SMALL = {
     "as ozx writes it": VALID,
@@ -58,7 +59,6 @@ def check_cut(folder: Path, builder: ArchiveBuilder, length: int) -> None:
             assert found in CUT, (length, door, found)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("name", SMALL)
 def test_cut_between_records(tmp_path, name):
     builder = SMALL[name]()
@@ -66,7 +66,6 @@ def test_cut_between_records(tmp_path, name):
         check_cut(tmp_path / str(length), builder, length)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("name", ["as ozx writes it", "streamed"])
 def test_cut_at_every_byte(tmp_path, name):
     builder = SMALL[name]()
@@ -89,7 +88,6 @@ def large_borders(large: Path) -> tuple[list[int], list[int]]:
     return columns.header_offsets.tolist(), [*headers, end.directory_offset + end.directory_size]
 
 
-@pytest.mark.ci
 def test_a_large_one_cut_between_records(large, tmp_path):
     path = tmp_path / "cut.ozx"
     path.write_bytes(large.read_bytes())
@@ -104,7 +102,6 @@ def test_a_large_one_cut_between_records(large, tmp_path):
     assert refused > 16_000
 
 
-@pytest.mark.ci
 def test_a_large_one_is_refused_at_every_door_and_recovered_up_to_the_cut(large, tmp_path):
     names = ArchiveReader(str(large)).columns.names()
     local, central = large_borders(large)

@@ -6,16 +6,13 @@ import pickle
 import zipfile
 
 import pytest
+from hierarchies import multiscales
 from numcodecs import Pickle
 from numcodecs.errors import UnsafeDecodeError
 
 from ozx.cli.app import run
 
-AXES = [{"name": name, "type": "space"} for name in "yx"]
-SCALE = [{"type": "scale", "scale": [1, 1]}]
-IMAGE = {
-    "multiscales": [{"version": "0.4", "axes": AXES, "datasets": [{"path": "0", "coordinateTransformations": SCALE}]}]
-}
+IMAGE = {"multiscales": multiscales("yx", "0", version="0.4")}
 # What zarr-python lets through to the codec: texts as objects, of which `pickle` is one more filter.
 WAYS = {
     "a filter": {"filters": [{"id": "vlen-utf8"}, {"id": "pickle"}], "compressor": None},

@@ -7,8 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 import tifffile
-from cases.archive_builder import ArchiveBuilder
+from cases.archive_builder import ArchiveBuilder, array_document, group
 from commands import command
+from hierarchies import multiscales
 from judges import ARRAY_JUDGES, JUDGES
 from servers import serving
 from stores import put, take
@@ -23,26 +24,13 @@ SMALL = np.arange(16, dtype=np.uint8).reshape(4, 4)
 
 def image(*shapes, chunks):
     """Return the documents of an image with levels of these shapes."""
-    axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
-    scales = [[{"type": "scale", "scale": [2.0**level] * 2}] for level in range(len(shapes))]
-    datasets = [{"path": str(level), "coordinateTransformations": scale} for level, scale in enumerate(scales)]
-    multiscales = [{"name": "cells", "axes": axes, "datasets": datasets}]
-    group = {"zarr_format": 3, "node_type": "group"}
-    documents = {"zarr.json": group | {"attributes": {"ome": {"version": "0.5", "multiscales": multiscales}}}}
-    for level, (shape, chunk) in enumerate(zip(shapes, chunks, strict=True)):
-        documents[f"{level}/zarr.json"] = {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": shape,
-            "data_type": "uint8",
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
-            "chunk_key_encoding": {"name": "default"},
-            "fill_value": 0,
-            "codecs": [{"name": "bytes"}],
-            "dimension_names": ["y", "x"],
-            "attributes": {},
-        }
-    return {key: json.dumps(document).encode() for key, document in documents.items()}
+    levels = [str(level) for level in range(len(shapes))]
+    images = multiscales("yx", *levels, unit="micrometer", halved="yx", name="cells")
+    documents = {"zarr.json": group(attributes={"ome": {"version": "0.5", "multiscales": images}})}
+    for level, shape, chunk in zip(levels, shapes, chunks, strict=True):
+        array = array_document(shape, chunk, dimension_names=["y", "x"])
+        documents[f"{level}/zarr.json"] = json.dumps(array).encode()
+    return documents
 
 
 def count():

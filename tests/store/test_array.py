@@ -35,11 +35,6 @@ LAYOUTS = {
         "serializer": ShardingCodec(chunk_shape=SHARD, codecs=[ShardingCodec(chunk_shape=CHUNK)]),
     },
 }
-SELECTIONS = [
-    *(..., (), 1, -1, (2, -1, 0), (np.int64(1), np.int64(2), np.int64(3)), (..., 3), (1, ..., 3), (slice(None), 5)),
-    *((0, slice(3, 30), slice(-20, None)), (slice(None, None, 2), slice(1, 40, 9), slice(0, 50, 17))),
-    *((slice(2, 1), slice(None)), (1, slice(8, 16), slice(16, 32)), (1, slice(0, 40), slice(0, 48)), (0, 0, 0, ...)),
-]
 REFUSED = [
     *((slice(None, None, -1),), (0, slice(9, 1, -2))),
     *(np.newaxis, (0, np.newaxis), 3, -4, (0, 40), (0, 0, 0, 0), (..., 0, ...), 1.5, "field"),
@@ -80,17 +75,6 @@ def same(found: object, expected: object) -> None:
     assert type(found) is type(expected)
     assert (np.shape(found), found.dtype) == (np.shape(expected), expected.dtype)
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
-def test_windows_are_those_of_zarr(path: Path, selection: object, request: pytest.FixtureRequest) -> None:
-    expected = plain(path)[selection], plain(path).get_basic_selection(selection)
-    request.getfixturevalue("alone")
-    array = ozx.open_array(path, "0")
-    for _ in range(2):  # the second time, the places of chunks are known
-        same(array[selection], expected[0])
-        same(array.get_basic_selection(selection), expected[1])
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hierarchies import FIXTURES
+from hierarchies import FIXTURES, multiscales
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.image import edit_image
@@ -46,16 +46,9 @@ def image(levels, common=None, axes="yx", **ome):
         kind = "translation" if isinstance(numbers, tuple) else "scale"
         return {"type": kind, kind: list(numbers)}
 
-    datasets = [
-        {"path": str(number), "coordinateTransformations": [step(numbers) for numbers in level]}
-        for number, level in enumerate(levels)
-    ]
-    types = {"t": "time", "c": "channel"}
-    multiscale = {
-        "axes": [{"name": name, "type": types.get(name, "space")} for name in axes],
-        "datasets": datasets,
-        "name": "one",
-    }
+    (multiscale,) = multiscales(axes, *map(str, range(len(levels))), name="one")
+    for dataset, level in zip(multiscale["datasets"], levels, strict=True):
+        dataset["coordinateTransformations"] = [step(numbers) for numbers in level]
     if common is not None:
         multiscale["coordinateTransformations"] = [step(numbers) for numbers in common]
     attributes = {"ome": {"version": "0.5", "multiscales": [multiscale], **ome}}

@@ -3,38 +3,8 @@
 import pytest
 from upgrades import multiscale_of
 
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import UnsupportedError
 from ozx.hierarchy.zarr_v2.groups import upgrade_group
-
-
-def ome_of(attributes):
-    return upgrade_group(attributes).document["attributes"]["ome"]
-
-
-def test_other_keys():
-    attributes = {
-        "series": ["0"],
-        "author": "me",
-        "bioformats2raw.layout": 3,
-        "labels": ["a"],
-        "_creator": {"name": "x"},
-    }
-    upgraded = upgrade_group(attributes)
-    assert upgraded.is_ome
-    assert upgraded.document == {
-        "attributes": {
-            "ome": {"version": "0.5", "series": ["0"], "bioformats2raw.layout": 3, "labels": ["a"]},
-            "author": "me",
-            "_creator": {"name": "x"},
-        },
-        "zarr_format": 3,
-        "node_type": "group",
-    }
-    assert ome_of({"well": None, "omero": []}) == {
-        "version": "0.5",
-        "well": None,
-        "omero": [],
-    }  # for validation to judge
 
 
 @pytest.mark.parametrize(
@@ -54,17 +24,3 @@ def test_other_versions_are_refused_by_name(attributes, said):
     with pytest.raises(UnsupportedError, match=said) as refusal:
         upgrade_group(attributes)
     assert "0.4" in refusal.value.hint
-
-
-@pytest.mark.parametrize(
-    "axes", [[], "yx", [{"name": "y"}, {"name": "y"}], [{"type": "space"}], [{"name": "y"}, 3], {"name": "y"}]
-)
-def test_axes_without_names(axes):
-    with pytest.raises(FormatError, match="axes"):
-        upgrade_group({"multiscales": [multiscale_of(axes=axes)]})
-
-
-@pytest.mark.parametrize("multiscales", [{}, None, ["x"]])
-def test_multiscales_that_are_no_list(multiscales):
-    with pytest.raises(FormatError, match="multiscales"):
-        upgrade_group({"multiscales": multiscales})

@@ -1,8 +1,6 @@
 """The places of frames, and the memory in which they wait."""
 
 import threading
-import tracemalloc
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -32,30 +30,6 @@ def test_no_place(index, message):
     with pytest.raises(UsageError, match=message):
         take(order, index)
     assert order.count == 1
-
-
-def peak(work):
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_gaps_need_no_memory():
-    def work():
-        order = FrameOrder("tc", (10**12, 2))
-        assert [take(order, (5, 1)), take(order, (10**12 - 1, 0)), take(order)] == [
-            (5, 1), (10**12 - 1, 0), (10**12 - 1, 1),
-        ]  # fmt: skip
-        assert (order.count, order.length, order.missing_count) == (3, 10**12, 2 * 10**12 - 3)
-        assert list(islice(order.iter_missing(), 10, 12)) == [(5, 0), (6, 0)]
-        order.forget((10**12 - 1, 1))
-        order.forget((10**12 - 1, 0))
-        assert (order.count, order.length, order.missing_count) == (1, 6, 11)
-
-    assert peak(work) < 1 << 20
 
 
 UINT8 = np.dtype("uint8")

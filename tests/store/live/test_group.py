@@ -11,8 +11,9 @@ import ozx
 from ozx.errors import PartialFileWarning, ResourceError
 from ozx.store.live.group import LiveGroup
 
+pytestmark = pytest.mark.posix("needs file locks")
 
-@pytest.mark.posix("needs file locks")
+
 @pytest.mark.parametrize("ending", ["", ".partial"])
 def test_a_stream_from_its_first_frame_to_its_end(tmp_path, ending):
     out = tmp_path / "a.ozx"
@@ -45,7 +46,6 @@ def test_a_stream_from_its_first_frame_to_its_end(tmp_path, ending):
     np.testing.assert_array_equal(ozx.open(out, live=True)["0"][...], PIXELS)
 
 
-@pytest.mark.posix("needs file locks")
 def test_levels_and_metadata_equal_those_of_the_finished_file(tmp_path):
     out = tmp_path / "a.ozx"
     with growing(out, channel_names=["DAPI", "GFP"]) as append:
@@ -62,7 +62,6 @@ def test_levels_and_metadata_equal_those_of_the_finished_file(tmp_path):
     assert group.attrs.asdict() == whole.attrs.asdict()
 
 
-@pytest.mark.posix("needs file locks")
 def test_positions_appear_one_by_one(tmp_path):
     out = tmp_path / "a.ozx"
     with growing(out, positions=["left", "right"]) as append:
@@ -76,7 +75,6 @@ def test_positions_appear_one_by_one(tmp_path):
         assert sorted(name for name in group if name != "OME") == ["0", "1"]
 
 
-@pytest.mark.posix("needs file locks")
 def test_frames_behind_a_missing_one_come_with_it(tmp_path):
     """Pixels of frames that are still to come are no zeros for a reader: the image ends before them."""
     out = tmp_path / "a.ozx"
@@ -95,7 +93,6 @@ def test_frames_behind_a_missing_one_come_with_it(tmp_path):
         np.testing.assert_array_equal(group["0"][...], PIXELS[:6])
 
 
-@pytest.mark.posix("needs file locks")
 def test_an_aborted_stream(tmp_path):
     out = tmp_path / "a.ozx"
     with growing(out) as append:
@@ -110,7 +107,6 @@ def test_an_aborted_stream(tmp_path):
         ozx.open(out, live=True)
 
 
-@pytest.mark.posix("needs file locks")
 def test_an_exception_leaves_an_unfinished_file(tmp_path):
     out = tmp_path / "a.ozx"
     with pytest.raises(ZeroDivisionError), growing(out) as append, append.stream:
@@ -123,7 +119,6 @@ def test_an_exception_leaves_an_unfinished_file(tmp_path):
     assert not group.refresh()
 
 
-@pytest.mark.posix("needs file locks")
 def test_the_old_file_is_there_until_the_new_one_has_frames(tmp_path):
     out = tmp_path / "a.ozx"
     ozx.write_image(out, PIXELS[:3], axes="tcyx")
@@ -139,7 +134,6 @@ def test_the_old_file_is_there_until_the_new_one_has_frames(tmp_path):
     np.testing.assert_array_equal(group["0"][...], PIXELS)
 
 
-@pytest.mark.posix("needs file locks")
 def test_stores(tmp_path):
     out = tmp_path / "a.ozx"
     with growing(out) as append:
