@@ -157,3 +157,18 @@ def test_the_mark_that_was_not_used_for_the_longest_time_is_forgotten(server, st
     for key, expected in ((keys[0], ["GET"]), (keys[2], ["GET"]), (keys[1], ["HEAD", "GET"])):
         read(store, SuffixByteRequest(4), key)
         assert [method for method, _ in server.take_requests()] == expected
+
+
+def test_a_node_costs_one_request(tmp_path):
+    group = zarr.open_group(tmp_path / "a.ome.zarr", mode="w")
+    group.create_group("labels")
+    group.create_array("0", shape=(4, 4), dtype="uint8")
+    with serving_folder(tmp_path) as server:
+        opened = ozx.open(f"{server.url}/a.ome.zarr")
+        server.take_requests()
+        for name, kind in (("0", zarr.Array), ("labels", zarr.Group)):
+            assert isinstance(opened[name], kind)
+            assert len(server.take_requests()) == 1
+        with pytest.raises(KeyError, match="none"):
+            opened["none"]
+        assert len(server.take_requests()) == 1

@@ -79,7 +79,7 @@ class OpenedGroup(zarr.Group):
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
-        found = None if self.metadata.consolidated_metadata else _array_at(self.store_path / path)
+        found = None if self.metadata.consolidated_metadata else _node_in(self, path)
         return opened_node(super().__getitem__(path) if found is None else found)
 
     def get_array(self, path: str) -> Any:
@@ -138,15 +138,19 @@ def node_document(store: Any, path: str) -> Any:
     return None if value is None else json.loads(value.to_bytes())
 
 
-def _array_at(place: StorePath) -> zarr.Array[Any] | None:
-    """Return the array at a place, which is read in the calling thread; None if there is no array.
+def _node_in(group: zarr.Group, path: str) -> zarr.Array[Any] | zarr.Group | None:
+    """Return a node of a group, which is read in the calling thread; None if it is neither array nor group.
 
     The event loop of zarr-python takes a millisecond to wake after a request.
     """
+    place: StorePath = group.store_path / path
     document = node_document(place.store, place.path)
-    if as_object(document).get("node_type") != "array":
-        return None
-    return zarr.Array(zarr.AsyncArray.from_dict(place, document))
+    if document is None:
+        raise KeyError(path)
+    kind = as_object(document).get("node_type")
+    if kind == "array":
+        return zarr.Array(zarr.AsyncArray.from_dict(place, document))
+    return zarr.Group(zarr.AsyncGroup.from_dict(place, document)) if kind == "group" else None
 
 
 def opened_node(node: Any) -> Any:

@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
@@ -20,9 +20,6 @@ from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
-
-if TYPE_CHECKING:
-    from ozx.store.pixels.plan import ShardIndexes
 
 # zarr reads the index at the end of a shard again at every access.
 LONGEST_KEPT_SUFFIX = 1 << 20
@@ -51,7 +48,7 @@ class ArchiveSession:
             self._indices: dict[str, int | None] = {}
             self._suffixes: OrderedDict[str, bytes] = OrderedDict()
             self._kept = 0
-            self.shard_indexes: ShardIndexes | None = None  # of the shards whose pixels were read
+            self.shard_indexes: dict[Any, Any] = {}  # those that `ozx.store.pixels.plan` keeps
 
     def renew_locks(self) -> None:
         """Create a new lock, after a fork."""

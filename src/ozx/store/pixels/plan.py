@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.byte_source import FileSource, read_exactly
 from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
@@ -32,6 +32,14 @@ _LARGE = 1 << 19
 SCRATCH = 48 << 20
 # Threads are worth their hand-over for more effort than this, about a millisecond (`ChunkCodec.effort`).
 _MUCH = 8_000_000
+
+
+# The most bytes of shard indexes that are kept of an archive.
+_MOST_KEPT = 32 << 20
+
+# Offsets and lengths of the inner chunks of a shard, as plain integers by grid coordinates, with a length of 0 if
+# missing; and the number of those that are stored.
+_Index = tuple[memoryview, memoryview, int]
 
 
 class NotPlannedError(Exception):
@@ -70,9 +78,7 @@ class ReadPlan:
         self.scratch = 0
         self._largest_chunk = 0
         self._effort = 0
-        if session.shard_indexes is None:
-            session.shard_indexes = ShardIndexes(session.source)
-        self.indexes = session.shard_indexes
+        self._indexes: dict[tuple[int, int, ShardCodec], _Index] = session.shard_indexes
 
     def find(self, keys: list[str]) -> list[int]:
         """Return the entry of each key; -1 for missing keys."""
@@ -167,7 +173,7 @@ class ReadPlan:
     def add_inner(self, shard: Shard, spans: list[Span]) -> bool:
         """Append the spans of the requested inner chunks; return whether these are all chunks of the shard."""
         inner, view, before = shard.codec.inner, shard.view, len(spans)
-        offsets, lengths, stored = self.indexes.find(shard.start, shard.length, shard.codec, shard.key)
+        offsets, lengths, stored = self._index_of(shard)
         longest = 0
         for place, inside, target in shard.overlaps:
             length, part = lengths[place], view[target] if target else view
@@ -187,6 +193,27 @@ class ReadPlan:
         count = len(spans) - before
         self.expect(inner, count, longest)
         return 0 < count == stored
+
+    def _index_of(self, shard: Shard) -> _Index:
+        index = self.kept_index(shard)
+        if index is not None:
+            return index
+        place = index_span(shard.length, shard.codec)
+        data = read_exactly(self.session.source, shard.start + place.start, len(place), "the index of a shard")
+        return self.keep_index(shard, data)
+
+    def kept_index(self, shard: Shard) -> _Index | None:
+        """Return the index of a shard if it was read before; else None."""
+        return self._indexes.get((shard.start, shard.length, shard.codec))
+
+    def keep_index(self, shard: Shard, data: bytes) -> _Index:
+        """Parse the bytes of a shard's index, and keep it for later plans; when there are too many, begin again."""
+        offsets, lengths = parse_index(data, shard.codec.grid, shard.length, shard.key, shard.codec.index)
+        if (len(self._indexes) + 1) * 2 * offsets.nbytes > _MOST_KEPT:
+            self._indexes.clear()
+        index = offsets.data, lengths.data, int(np.count_nonzero(lengths))
+        self._indexes[shard.start, shard.length, shard.codec] = index
+        return index
 
     def _checked_blocks(self, entry: int, shard: Shard, spans: list[Span]) -> list[Block]:
         """Return blocks that cover a whole shard, so that its CRC-32 can be verified."""
@@ -248,45 +275,6 @@ def _inner_overlaps(codec: ShardCodec, inside: Any) -> Iterable[Overlap]:
     """Return the inner chunks in a part of a shard, or in all of it if that is None."""
     part = tuple(map(slice, codec.shape)) if inside is None else inside
     return iter_overlaps(part, codec.shape, codec.inner.shape)
-
-
-_MOST_KEPT = 32 << 20
-
-# Offsets and lengths of the inner chunks of a shard, as plain integers by grid coordinates, with a length of 0 if
-# missing; and the number of those that are stored.
-_Index = tuple[memoryview, memoryview, int]
-
-
-class ShardIndexes:
-    """A cache of the shard indexes of one archive, for any thread; a full cache starts again."""
-
-    def __init__(self, source: ByteSource) -> None:
-        self.source = source
-        self._indexes: dict[tuple[int, int, ShardCodec], _Index] = {}
-        self._bytes = 0
-
-    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> _Index:
-        """Return the index of the shard at offset `start` of the file."""
-        index = self.kept(start, length, codec)
-        if index is not None:
-            return index
-        place = index_span(length, codec)
-        data = read_exactly(self.source, start + place.start, len(place), "the index of a shard")
-        return self.add(start, length, codec, where, data)
-
-    def kept(self, start: int, length: int, codec: ShardCodec) -> _Index | None:
-        """Return the index of the shard at offset `start` if it is in the cache; else None."""
-        return self._indexes.get((start, length, codec))
-
-    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> _Index:
-        """Parse the bytes of a shard index and add it to the cache; raise errors as `find` does."""
-        offsets, lengths = parse_index(data, codec.grid, length, where, codec.index)
-        index = offsets.data, lengths.data, int(np.count_nonzero(lengths))
-        self._bytes += 2 * offsets.nbytes
-        if self._bytes > _MOST_KEPT:
-            self._indexes, self._bytes = {}, 2 * offsets.nbytes
-        self._indexes[start, length, codec] = index
-        return index
 
 
 def index_span(length: int, codec: ShardCodec) -> range:

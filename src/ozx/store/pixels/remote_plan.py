@@ -110,13 +110,13 @@ class RemotePlan(ReadPlan):
             if self._is_requested_whole(place, shard):
                 continue
             start = _value_offset(self.reader, place)
-            if self.indexes.kept(start, size, shard.codec) is None:
+            found = shard._replace(start=start, length=size)
+            if self.kept_index(found) is None:
                 span = index_span(size, shard.codec)
-                add = partial(self._add_index, shard._replace(start=start, length=size))
-                yield Block(start + span.start, start + span.stop, [], add)
+                yield Block(start + span.start, start + span.stop, [], partial(self._add_index, found))
 
     def _add_index(self, shard: Shard, data: memoryview) -> None:
-        self.indexes.add(shard.start, shard.length, shard.codec, shard.key, bytes(data))
+        self.keep_index(shard, bytes(data))
 
     def _add_wanted(self, place: EntrySpan, shard: Shard) -> None:
         if not self._is_requested_whole(place, shard):

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ class PixelUpdate:
     def write(self) -> None:
         """Encode the chunks, and write each value once, in the order of the request."""
         with closing(_encoded(self._iter_jobs())) as done:  # closing ends the threads' work after an error
-            for (key, shard, appended), group in groupby(done, lambda result: result[0].value):
+            for (key, shard, appended), group in groupby(done, itemgetter(0)):
                 _store(self._session, key, shard, appended, (chunks for _, chunks in group))
 
     def _plan_value(self, change: PixelChange) -> tuple[ChunkCodec | ShardCodec, BoundingBox | None]:
@@ -105,11 +106,11 @@ class PixelUpdate:
                 for first in range(0, len(shard), step):
                     last = min(first + step, len(shard))
                     size = (last - first) * codec.inner.size
-                    yield _Job(value, partial(shard.encode, first, last), size, turn)
+                    yield value, partial(shard.encode, first, last), size, turn
             else:
                 inside = None if covers(selection, codec.shape) else selection
                 encode = partial(_encode_alone, codec, view, inside, pixels, change.background)
-                yield _Job((key, None, 0), encode, codec.size, alone if codec.effort < _QUICK else together)
+                yield (key, None, 0), encode, codec.size, alone if codec.effort < _QUICK else together
 
     def _change(self, change: PixelChange, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
@@ -139,17 +140,10 @@ def _forwards(start: int, stop: int) -> slice:
 _Value = tuple[str, ShardEdit | None, int]
 
 
-class _Job(NamedTuple):
-    """Chunks to encode in one thread, and the value that contains them."""
-
-    value: _Value
-    encode: Callable[[], Encoded]
-    size: int  # of the decoded chunks, in bytes
-    turn: AbstractContextManager[Any]  # held while the chunks are encoded
-
-
-# A job with its encoded chunks.
-_Done = tuple[_Job, Encoded]
+# The value that contains the chunks to encode in one thread, how to encode them, the bytes of the decoded chunks, and
+# what is held meanwhile.
+_Job = tuple[_Value, Callable[[], Encoded], int, AbstractContextManager[Any]]
+_Done = tuple[_Value, Encoded]
 
 
 def _encode_alone(*edit: Any) -> Encoded:
@@ -169,17 +163,17 @@ def _store(session: WriteSession, key: str, shard: ShardEdit | None, appended: i
 
 
 def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
-    """Encode the chunks of jobs in threads; yield each job with its encoded chunks, in the order of the jobs."""
+    """Encode the chunks of jobs in threads; yield them with the value that contains them, in the order of the jobs."""
     pending: deque[tuple[int, Future[list[_Done]]]] = deque()
     ahead = 0
     try:
-        batches = in_batches(jobs, lambda job: job.size, _BATCH)
+        batches = in_batches(jobs, itemgetter(2), _BATCH)
         first = list(itertools.islice(batches, 2))
         if len(first) == 1:  # a hand-over takes longer
             yield from _encode_all(first[0])
             return
         for batch in itertools.chain(first, batches):
-            size = sum(job.size for job in batch)
+            size = sum(length for _, _, length, _ in batch)
             while pending and ahead + size > _AHEAD:
                 done, future = pending.popleft()
                 ahead -= done
@@ -196,9 +190,9 @@ def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
 
 def _encode_all(batch: list[_Job]) -> list[_Done]:
     found = []
-    for job in batch:
-        with job.turn, _named(job.value[0]):
-            found.append((job, job.encode()))
+    for value, encode, _, turn in batch:
+        with turn, _named(value[0]):
+            found.append((value, encode()))
     return found
 
 
