@@ -15,7 +15,7 @@ from ozx.calls import public_call
 from ozx.errors import FormatError, UsageError, raise_error
 from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
-from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, check_checksum_file, parse_manifest, sha256_of
+from ozx.flow.sinks.manifest import MANIFEST_KEY, Listed, check_checksum_file, parse_manifest, sha256_of
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error
@@ -80,10 +80,10 @@ def _manifest_inside(place: Place) -> bytes | None:
         return None if index is None else reader.read(index)
 
 
-def _compare(place: Place, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:
+def _compare(place: Place, expected: dict[str, Listed], manifest: str, progress: Progress) -> tuple[int, int]:
     wrong: list[str] = []
     total = 0
-    size_in_manifest = sum(value.bytes for value in expected.values())
+    size_in_manifest = sum(size for size, *_ in expected.values())
     progress = begin_phase(progress, os.path.basename(Place(place.path).name), size_in_manifest)
     count = len(expected)
     for key, size, digest in hash_values(place):
@@ -92,7 +92,7 @@ def _compare(place: Place, expected: dict[str, ManifestValue], manifest: str, pr
             continue  # the manifest does not list itself
         if value is None:
             wrong.append(f"the manifest does not list {key!r}")
-        elif (value.bytes, value.sha256) != (size, digest):
+        elif value[:2] != (size, digest):
             wrong.append(f"the value of {key!r} differs")
         total += size
         progress.advance(size)

@@ -143,6 +143,17 @@ _MOST_KEPT = 8
 _PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
 
 
+def import_obstore(name: str) -> Any:
+    """Return the package obstore; `name` is the URL that needs it, for the error if it is missing."""
+    try:
+        import obstore  # noqa: PLC0415 (an extra)
+        import obstore.exceptions  # noqa: PLC0415
+    except ImportError as error:
+        message = f"reading from a URL needs the package obstore: {error}"
+        raise ResourceError(message, path=name, hint=install_hint("remote")) from None
+    return obstore
+
+
 def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:
     """Return obstore's store whose root is the object or folder at `url`.
 

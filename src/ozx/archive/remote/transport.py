@@ -22,10 +22,9 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.remote.cache import Record
 from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
 from ozx.archive.remote.errors import changed_error, explain, folder_error, printable_url
-from ozx.archive.remote.object_store import open_object_store, retry_config
+from ozx.archive.remote.object_store import import_obstore, open_object_store, retry_config
 from ozx.archive.remote.retries import RANDOM, ask_headers, ask_retry_after
 from ozx.errors import OzxError, ResourceError
-from ozx.extras import install_hint
 from ozx.marks import Mark
 
 _T = TypeVar("_T")
@@ -80,16 +79,10 @@ class Requests:
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self.name = printable_url(url)
-        try:
-            import obstore  # noqa: PLC0415 (an extra)
-            import obstore.exceptions  # noqa: PLC0415
-        except ImportError as error:
-            message = f"reading from a URL needs the package obstore: {error}"
-            raise ResourceError(message, path=self.name, hint=install_hint("remote")) from None
-        self.module: Any = obstore
+        self.module = import_obstore(self.name)
         #: The types of the errors that obstore raises; FileNotFoundError stands for 404.
-        self.failures: tuple[type[Exception], ...] = (obstore.exceptions.BaseError, OSError)
-        self.unsupported: type[Exception] = obstore.exceptions.NotSupportedError
+        self.failures: tuple[type[Exception], ...] = (self.module.exceptions.BaseError, OSError)
+        self.unsupported: type[Exception] = self.module.exceptions.NotSupportedError
         self._url, self._options = url, dict(options)
         self._lock, self._asking = threading.Lock(), threading.Lock()
         self._patient: Any = None

@@ -20,7 +20,7 @@ from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import name_error
 from ozx.flow.entry import FileSpan
-from ozx.flow.sinks.manifest import Manifest, ManifestValue
+from ozx.flow.sinks.manifest import Manifest
 from ozx.flow.sources.directory import check_not_embedded
 from ozx.marks import changed, mark_of, regular_mark
 from ozx.progress import Progress
@@ -168,8 +168,7 @@ class _Packer:
             finally:
                 os.close(descriptor)
             if self._manifest is not None and digest is not None:
-                value = ManifestValue(size, digest.hexdigest(), mark[1])
-                self._manifest.values[prefix + name] = value
+                self._manifest.values[prefix + name] = size, digest.hexdigest(), mark[1]
             add_header(raw_name, flags, checksum, size, header_offset)
 
     def finish(self) -> int:

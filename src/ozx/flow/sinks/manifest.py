@@ -28,14 +28,9 @@ _SCHEMA = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestValue:
-    """The size and SHA-256 of one value, and the modification time of its source file."""
-
-    bytes: int  # its length
-    sha256: str  # its digest in hexadecimal digits
-    # The modification time of the source file in nanoseconds since 1970; None if the value is no copy of a file.
-    mtime_ns: int | None = None
+#: The length and the SHA-256 of a value, and the modification time of its source file in nanoseconds since 1970: None
+#: if the value is no copy of a file.
+Listed = tuple[int, str, int | None]
 
 
 @dataclass(slots=True)
@@ -43,7 +38,7 @@ class Manifest:
     """The values of an archive by key, recorded while the values are written."""
 
     source: str  # the directory that was packed
-    values: dict[str, ManifestValue] = field(default_factory=dict)  # the values, in the order of the archive
+    values: dict[str, Listed] = field(default_factory=dict)  # the values, in the order of the archive
 
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
         """Yield the blocks of an entry; record the entry after its last block."""
@@ -53,7 +48,7 @@ class Manifest:
             digest.update(block)
             size += len(block)
             yield block
-        self.values[entry.key] = ManifestValue(size, digest.hexdigest(), changed)
+        self.values[entry.key] = size, digest.hexdigest(), changed
 
 
 def time_of_copy(path: str, size: int) -> int | None:
@@ -69,9 +64,9 @@ def _encode_manifest(manifest: Manifest, archive: str) -> bytes:
     """Return the manifest document of the archive at the path `archive`."""
     # Written by hand, because an encoder call for each of a million small values takes longer than hashing them.
     values = (
-        f'{{"key": {json.dumps(key)}, "bytes": {value.bytes}, "sha256": "{value.sha256}", '
-        f'"mtime_ns": {"null" if value.mtime_ns is None else value.mtime_ns}}}'
-        for key, value in manifest.values.items()
+        f'{{"key": {json.dumps(key)}, "bytes": {size}, "sha256": "{digest}", '
+        f'"mtime_ns": {"null" if changed is None else changed}}}'
+        for key, (size, digest, changed) in manifest.values.items()
     )
     source = Place(manifest.source).full_path()
     head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
@@ -119,7 +114,7 @@ def is_manifest_of(path: str, source: str) -> bool:
         return False
 
 
-def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
+def parse_manifest(document: bytes, path: str) -> dict[str, Listed]:
     """Parse a manifest; return its values by key; `path` names the manifest in errors."""
     try:
         return dict(_values(json.loads(document)))
@@ -131,14 +126,14 @@ def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
         ) from error
 
 
-def _values(content: Any) -> Iterator[tuple[str, ManifestValue]]:
+def _values(content: Any) -> Iterator[tuple[str, Listed]]:
     if content["schema"] != _SCHEMA:
         raise ValueError(content["schema"])
     for value in content["values"]:
         key, size, digest, changed = (value[name] for name in ("key", "bytes", "sha256", "mtime_ns"))
         if not (isinstance(key, str) and isinstance(size, int) and _DIGEST.fullmatch(digest)):
             raise ValueError(value)
-        yield key, ManifestValue(size, digest, changed)
+        yield key, (size, digest, changed)
 
 
 def sha256_of(place: Place) -> str:

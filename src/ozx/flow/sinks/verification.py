@@ -15,7 +15,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.read_ahead import read_ahead
-from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue, time_of_copy
+from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, time_of_copy
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.location import Place
 from ozx.progress import Progress
@@ -97,7 +97,7 @@ def manifest_of_archive(archive: Place, source: str) -> Manifest:
     """Return the manifest of a complete archive, with the current times of the files in `source`."""
     manifest = Manifest(source)
     for key, size, digest in hash_values(archive):
-        manifest.values[key] = ManifestValue(size, digest, time_of_copy(os.path.join(source, key), size))
+        manifest.values[key] = size, digest, time_of_copy(os.path.join(source, key), size)
     return manifest
 
 
