@@ -31,11 +31,11 @@ READING = {
 
 
 @pytest.fixture(params=["az", "gs"])
-def base(request, here, container, gcs_bucket):  # noqa: F811
+def base(request):
     """The URL of a place with a file and a directory that are in the working directory, too."""
+    store = request.getfixturevalue({"az": "container", "gs": "gcs_bucket"}[request.param])
     image = make_image(FOLDERS)
     ozx.pack(image, FILES)
-    store = {"az": container, "gs": gcs_bucket}[request.param]
     store.put(FILES, Path(FILES).read_bytes())
     for key, data in tree(image).items():
         store.put(f"{FOLDERS}/{key}", data)
