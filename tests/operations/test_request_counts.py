@@ -133,7 +133,7 @@ def test_shards_across_the_rows_of_chunks(tmp_path):
 
 
 def test_more_blocks_than_are_held(archive, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "_BLOCK", 1 << 18)
+    monkeypatch.setattr(source.RemoteSource, "block", 1 << 18)
     monkeypatch.setattr(source, "_LONG", 1 << 16)
     data = archive.read_bytes()
     with serving(data) as server:
