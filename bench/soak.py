@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path[:0] = [str(ROOT / name) for name in ("fuzz", "fixtures", "tests", "tests/hostile")]
+sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
 ROUND = 1_000

@@ -27,8 +27,8 @@ A clause has the key word (`level`), the demand in our words, and `rules` that c
 function of ozx that fulfils it, and its test); or `why` no rule checks it; and a `decision` if it leaves a choice.
 
 Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
-`python -m fixtures.cases.export DIR` writes all cases as files, for authors of other programs.
-`pytest tests/conformance` validates every case, and compares the findings with the expected ones.
+`python -m tests.cases.export DIR` writes all cases as files, for authors of other programs. `pytest tests/conformance`
+validates every case, and compares the findings with the expected ones.
 
 ## Documents
 """

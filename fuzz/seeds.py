@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / name) for name in ("fixtures", "tests", "tests/hostile")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
 
 from cases.archive_builder import ArchiveBuilder, array, group
 from recipes import RECIPES

@@ -1,6 +1,6 @@
 """Run commands on a Dask cluster whose workers are in a folder of decoys.
 
-By hand: ``PYTHONPATH=tests:fixtures python -m hostile.decoys --runs 100``.
+By hand: ``PYTHONPATH=tests python -m hostile.decoys --runs 100``.
 
 Each run takes a random command with relative paths. The workers' folder has other files at the same relative paths.
 Nothing but the named sources and outputs may change, and the log names what was done.

@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "fixtures"))
 
 from cases.archive_builder import array, array_document, write_tree
 from hierarchies import group, multiscales

@@ -2,7 +2,7 @@
 
 To run more by hand (each number is one mutation; the same seed makes the same mutations):
 
-    PYTHONPATH=src:tests:fixtures python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
+    PYTHONPATH=src:tests python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
 """
 
 import argparse

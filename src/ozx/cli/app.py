@@ -100,7 +100,7 @@ GONE = {
     "log": "each line of a log is JSON, so jq or a similar program counts the results.",
     "uploads": "an upload ends or is aborted; a lifecycle rule of the bucket removes what a kill leaves.",
     "pack --manifest-inside": "--manifest writes OUT.manifest.json beside the file.",
-    "rules --cases": "in the repository, python -m fixtures.cases.export DIR writes the cases.",
+    "rules --cases": "in the repository, python -m tests.cases.export DIR writes the cases.",
     "validate --format": "--json prints the findings, --report HTML writes a page.",
     "view --with neuroglancer": "ozx serve prints the address that neuroglancer takes.",
 }
