@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
@@ -73,12 +74,11 @@ class Options:
     jobs: int | None = None
     progress: Progress = NO_PROGRESS
 
-    def node_checks(self) -> Iterator[NodeCheck]:
-        """Yield the selected checks of a single node."""
-        yield from NODE_CHECKS
-        yield check_ome_twice if self.second_opinion and has_second_opinion() else check_ome
-        if self.schemas:
-            yield partial(check_schemas, schemas=self.schemas)
+    def node_checks(self) -> tuple[NodeCheck, ...]:
+        """Return the selected checks of a single node."""
+        of_ome = check_ome_twice if self.second_opinion and has_second_opinion() else check_ome
+        of_schemas = (partial(check_schemas, schemas=self.schemas),) if self.schemas else ()
+        return (*NODE_CHECKS, of_ome, *of_schemas)
 
 
 DEFAULTS = Options()
@@ -91,7 +91,7 @@ class NodeRules:
     """
 
     def __init__(self, options: Options = DEFAULTS) -> None:
-        self._node_checks = tuple(options.node_checks())
+        self._node_checks = options.node_checks()
         self._lacks_opinion = options.second_opinion and not has_second_opinion()
         self._found = LimitedFindings()
         self._copies = ConsolidatedCopies()
@@ -102,15 +102,13 @@ class NodeRules:
     def look(self, node: NodeDocument) -> None:
         """Check one node, and collect its findings."""
         self._copies.look(node)
-        for check in PLACE_CHECKS:
-            self._found.add(check(node))
+        self._found.add(chain.from_iterable(check(node) for check in PLACE_CHECKS))
         kinds = self._met.get(node.source)
         if kinds is not None and self._found.count_again(kinds):
             return
         before = self._found.counts()
         try:
-            for check in self._node_checks:
-                self._found.add(check(node))
+            self._found.add(chain.from_iterable(check(node) for check in self._node_checks))
         except RecursionError:
             error = FormatError(
                 f"{node.key}: expected metadata of limited depth; found deeper nesting", rule="zarr/json"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ozx.errors import UsageError
-from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text
+from ozx.hierarchy.json.reading import as_lengths, as_list, as_object
 
 #: The codec that stores many inner chunks in one object, the shard.
 SHARDING = "sharding_indexed"
@@ -40,8 +40,8 @@ def parse_named(value: Any) -> NamedConfiguration | None:
     """
     if isinstance(value, str):
         return NamedConfiguration(value, {}) if value else None
-    name = as_text(as_object(value).get("name"))
-    if name is None:
+    name = value.get("name") if isinstance(value, dict) else None
+    if not isinstance(name, str) or not name:
         return None
     return NamedConfiguration(name, as_object(value.get("configuration")), value.get("must_understand") is not False)
 

@@ -198,7 +198,9 @@ def _parse_item(value: Any, point: str, pointer: str) -> Extension:
     # Zarr core 3.1, "Extension definition", also used by ZEP 10: a name, or an object with one; only an object with an
     # explicit false may be ignored.
     named = parse_named(value)
-    return Extension(point, "" if named is None else named.name, _is_required(value), value, pointer)
+    if named is None:
+        return Extension(point, "", _is_required(value), value, pointer)
+    return Extension(point, named.name, named.must_understand, value, pointer)
 
 
 def _is_required(value: Any) -> bool:

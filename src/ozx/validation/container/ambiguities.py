@@ -149,4 +149,5 @@ def each_entry(
         text = message.format(name=name) if isinstance(message, str) else message(entry, name)
         return make_finding(identifier, text, entry=name, severity=severity)
 
-    yield from each(identifier, entries if isinstance(entries, list) else entries.tolist(), describe)
+    if len(entries):
+        yield from each(identifier, entries if isinstance(entries, list) else entries.tolist(), describe)

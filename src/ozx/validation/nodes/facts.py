@@ -169,13 +169,13 @@ def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
 
 def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
     """Return the facts about a node; `array` and `ome` are kept only if `keep` is true."""
-    is_array = node.node_type == "array"
+    node_type, ome = node.node_type, node.ome
     facts = NodeFacts(
         node.key,
         zarr_format=node.document.get("zarr_format"),
-        node_type=node.node_type,
-        has_ome=node.ome is not None,
-        version=(node.ome or {}).get("version"),
+        node_type=node_type,
+        has_ome=ome is not None,
+        version=(ome or {}).get("version"),
         bare_words=tuple(word for faults in node.faults.values() for word in faults.specials),
         unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
         joining_shards=None if node.array is None else _joining_shards(node.array),
@@ -185,7 +185,7 @@ def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
     return replace(
         facts,
         array=None if node.array is None else replace(node.array, attributes={}),
-        ome=None if is_array else node.ome,
+        ome=None if node_type == "array" else ome,
         ome_key=node.attributes_key,
         ome_pointer=node.ome_pointer,
         references=tuple(iter_references(node.document)) if node.is_v3 else (),

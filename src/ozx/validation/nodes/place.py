@@ -34,7 +34,7 @@ class JsonPlace(NamedTuple):
     steps: tuple[str | int, ...] = ()
 
     def __truediv__(self, step: str | int) -> JsonPlace:
-        return self.below(step)
+        return JsonPlace(self.entry, self.base, (*self.steps, step))
 
     def below(self, *steps: str | int) -> JsonPlace:
         """Return the position of a member of this value."""
@@ -50,13 +50,8 @@ class JsonPlace(NamedTuple):
         return make_finding(rule, message, entry=self.entry, pointer=self.pointer or None, severity=severity, hint=hint)
 
 
-#: The result of `find` for a missing key.
+#: The value of a missing key, as in ``document.get(key, MISSING)``, because null is a value.
 MISSING = object()
-
-
-def find(value: dict[str, Any], key: str) -> Any:
-    """Return ``value[key]``, or `MISSING` if there is no such key."""
-    return value.get(key, MISSING)
 
 
 def describe_found(value: Any) -> str:
@@ -125,7 +120,7 @@ def expect_text(
     may_be_empty: bool = False,
 ) -> Check[str | None]:
     """Return ``parent[key]`` if it is a string; otherwise yield a finding and return None."""
-    value = find(parent, key)
+    value = parent.get(key, MISSING)
     if (isinstance(value, str) and (value or may_be_empty)) or (is_optional and value is MISSING):
         return value if isinstance(value, str) else None
     yield place.finding(rule, _missing_or_wrong(place, key, "a string", value))
@@ -142,7 +137,7 @@ def expect_integer(
     is_optional: bool = False,
 ) -> Check[int | None]:
     """Return ``parent[key]`` if it is an integer >= `least`; otherwise yield a finding and return None."""
-    value = find(parent, key)
+    value = parent.get(key, MISSING)
     number = as_integer(value)
     if number is not None and (least is None or number >= least):
         return number

@@ -20,7 +20,6 @@ from ozx.validation.nodes.place import (
     expect_list,
     expect_object,
     expect_objects,
-    find,
 )
 from ozx.validation.ome.coordinates.ends import CheckedEnd, Systems, check_ends, check_level_ends, check_systems
 from ozx.validation.ome.coordinates.steps import check_step
@@ -57,13 +56,13 @@ def check_multiscales(value: Any, place: JsonPlace, *, has_systems: bool | None 
 
 def _check_multiscale(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each "multiscales" dictionary MUST contain the field "axes", see "axes" metadata."
-    axes = yield from check_axes(find(item, "axes"), place / "axes")
+    axes = yield from check_axes(item.get("axes", MISSING), place / "axes")
     if axes is not None:
         yield from check_axis_order(axes, place / "axes")
     ndim = None if axes is None else len(axes)
     scales = []
     for where, dataset in (yield from check_datasets(item, place)):
-        steps = find(dataset, "coordinateTransformations")
+        steps = dataset.get("coordinateTransformations", MISSING)
         scales.append((yield from check_transformations(steps, where / "coordinateTransformations", ndim)))
     yield from check_order_of_scales(scales, place / "datasets")
     # "Each "multiscales" dictionary MAY contain the field "coordinateTransformations" … The transformations MUST follow
@@ -75,7 +74,7 @@ def _check_multiscale(item: dict[str, Any], place: JsonPlace) -> Iterator[Findin
 
 def _check_descriptions(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each "multiscales" dictionary SHOULD contain the field "name"."
-    name = find(item, "name")
+    name = item.get("name", MISSING)
     if not isinstance(name, str):
         yield place.finding("ome/image-name", f"expected a name, a string; {describe_found(name)}")
     # "Each "multiscales" dictionary SHOULD contain the field "type", which gives the type of downscaling method used to
@@ -102,7 +101,7 @@ def check_omero(value: Any, place: JsonPlace) -> Iterator[Finding]:
         return
     # OME-Zarr 0.5.2, "omero": "The "omero" metadata is optional, but if present it MUST contain the field "channels",
     # which is an array of dictionaries describing the channels of the image."
-    channels = find(omero, "channels")
+    channels = omero.get("channels", MISSING)
     for where, channel in (yield from expect_objects(channels, place / "channels", "ome/omero", may_be_empty=True)):
         yield from _check_channel(channel, where)
 
@@ -110,7 +109,7 @@ def check_omero(value: Any, place: JsonPlace) -> Iterator[Finding]:
 def _check_channel(channel: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "Each dictionary in "channels" MUST contain the field "color", which is a string of 6 hexadecimal digits
     # specifying the color of the channel in RGB format."
-    color = find(channel, "color")
+    color = channel.get("color", MISSING)
     if not isinstance(color, str) or not _COLOR.fullmatch(color):
         where = place if color is MISSING else place / "color"
         message = f"expected a color, six hexadecimal digits; {describe_found(color)}"
@@ -119,7 +118,7 @@ def _check_channel(channel: dict[str, Any], place: JsonPlace) -> Iterator[Findin
     # the channel. The field "window" MUST contain the fields "min" and "max", which are the minimum and maximum values
     # of the window, respectively. It MUST also contain the fields "start" and "end", which are the start and end values
     # of the window, respectively."
-    window = find(channel, "window")
+    window = channel.get("window", MISSING)
     if isinstance(window, dict):
         yield from _check_window(window, place / "window")
     else:
@@ -131,7 +130,7 @@ def _check_channel(channel: dict[str, Any], place: JsonPlace) -> Iterator[Findin
 
 
 def _check_window(window: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
-    values = [find(window, key) for key in _WINDOW]
+    values = [window.get(key, MISSING) for key in _WINDOW]
     if as_numbers(values) is None:
         wrong = [key for key, value in zip(_WINDOW, values, strict=True) if as_numbers([value]) is None]
         found = ", ".join("missing" if key not in window else shown(window[key]) for key in wrong)
@@ -160,7 +159,7 @@ def check_scene(value: Any, place: JsonPlace) -> Iterator[Finding]:
     # "The `scene` object MUST contain the field `coordinateTransformations`".
     where = place / "coordinateTransformations"
     for place_of_step, step in (
-        yield from expect_objects(find(scene, "coordinateTransformations"), where, "ome/scene")
+        yield from expect_objects(scene.get("coordinateTransformations", MISSING), where, "ome/scene")
     ):
         ends = yield from check_ends(step, place_of_step, systems)
         counts = [None if end is None else end.dimensions(systems) for end in ends]
@@ -338,14 +337,14 @@ _LABEL_KINDS = ("identity", "scale", "translation", "sequence")
 def check_image(item: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     """Yield findings about one image that has coordinate systems."""
     # "`coordinateSystems` | JSON array of objects | yes".
-    systems = yield from check_systems(find(item, "coordinateSystems"), place / "coordinateSystems", of_image=True)
+    value = item.get("coordinateSystems", MISSING)
+    systems = yield from check_systems(value, place / "coordinateSystems", of_image=True)
     outputs: list[str] = []
     scales = []
     for where, dataset in (yield from check_datasets(item, place)):
         # "Each object in `datasets` MUST contain the field `coordinateTransformations`".
-        steps = yield from expect_objects(
-            find(dataset, "coordinateTransformations"), where / "coordinateTransformations", "ome/transformations"
-        )
+        value = dataset.get("coordinateTransformations", MISSING)
+        steps = yield from expect_objects(value, where / "coordinateTransformations", "ome/transformations")
         # "`coordinateTransformations` herein MUST be restricted to a single `scale`, `identity` or `sequence` of a
         # scale followed by a translation transformation."
         if len(steps) > 1:

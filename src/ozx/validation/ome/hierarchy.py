@@ -9,7 +9,7 @@ from ozx.hierarchy.keys import ORIGINAL_METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import describe_draft
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
-from ozx.validation.nodes.place import MISSING, JsonPlace, find
+from ozx.validation.nodes.place import MISSING, JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.coordinates.references import check_transformation_references
 from ozx.validation.ome.documents import LAYOUT
@@ -98,7 +98,7 @@ def _check_version(node: NodeFacts) -> Iterator[Finding]:
     # attribute within the `ome` namespace." `rfc9/one-hierarchy` checks the root.
     if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):
         return
-    version = find(node.ome, "version")
+    version = node.ome.get("version", MISSING)
     if version is MISSING:
         yield place.finding("ome/version", "expected a version, which is the same as the root's; it is missing")
     else:

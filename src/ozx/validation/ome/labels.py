@@ -18,7 +18,6 @@ from ozx.validation.nodes.place import (
     expect_list,
     expect_object,
     expect_objects,
-    find,
     repeated,
 )
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -66,7 +65,7 @@ def check_image_label(value: Any, place: JsonPlace, *, is_v2: bool = False) -> I
     # relative path to a Zarr image group."
     if "source" in label:
         source = yield from expect_object(label["source"], place / "source", "ome/image-label-source")
-        image = find(source or {}, "image")
+        image = (source or {}).get("image", MISSING)
         if image is not MISSING and not isinstance(image, str):
             message = f"expected the path of an image; found {shown(image)}"
             yield (place / "source" / "image").finding("ome/image-label-source", message)

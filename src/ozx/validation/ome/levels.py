@@ -20,7 +20,6 @@ from ozx.validation.nodes.place import (
     describe_found,
     expect_objects,
     expect_text,
-    find,
     repeated,
 )
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -200,7 +199,7 @@ def check_axes(value: Any, place: JsonPlace) -> Check[tuple[Axis, ...] | None]:
 def _check_type_and_unit(item: dict[str, Any], name: str | None, place: JsonPlace) -> Iterator[Finding]:
     # "SHOULD contain the field "type". It SHOULD be one of "space", "time" or "channel", but MAY take other string
     # values". "multiscales" allows "a null / custom type", too.
-    kind = find(item, "type")
+    kind = item.get("type", MISSING)
     if kind is MISSING:
         yield place.finding("ome/axis-type", f"axis {shown(name)}: expected a type; it is missing")
     elif kind is not None and not isinstance(kind, str):
@@ -211,7 +210,7 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: JsonPlac
         return
     # "SHOULD contain the field "unit" to specify the physical unit of this dimension. The value SHOULD be one of the
     # following strings".
-    unit = find(item, "unit")
+    unit = item.get("unit", MISSING)
     if unit is MISSING or unit is None:
         # Only a note: a writer that does not know the pixel size must not invent a unit.
         message = f"axis {shown(name)}: expected a unit of {kind}; it is missing"
@@ -269,7 +268,7 @@ def check_datasets(item: dict[str, Any], place: JsonPlace) -> Check[list[tuple[J
     """Check the list of levels, and yield findings; return the levels that are objects."""
     # "Each "multiscales" dictionary MUST contain the field "datasets", which is a list of dictionaries describing the
     # arrays storing the individual resolution levels."
-    datasets = yield from expect_objects(find(item, "datasets"), place / "datasets", "ome/datasets")
+    datasets = yield from expect_objects(item.get("datasets", MISSING), place / "datasets", "ome/datasets")
     for where, dataset in datasets:
         # "Each dictionary in "datasets" MUST contain the field "path"".
         yield from expect_text(dataset, "path", where, "ome/datasets")
@@ -286,7 +285,7 @@ def check_transformations(value: Any, place: JsonPlace, ndim: int | None) -> Che
     for where, step in steps:
         # "Each entry describes a single transformation and MUST contain the field "type"." In "multiscales": "The
         # transformation MUST only be of type `translation` or `scale`."
-        kind = find(step, "type")
+        kind = step.get("type", MISSING)
         if kind not in _ALLOWED:
             message = f"expected the type scale or translation; {describe_found(kind)}"
             yield where.finding("ome/transformations", message)
@@ -338,7 +337,7 @@ def check_vector(
     step: dict[str, Any], kind: str, place: JsonPlace, ndim: int | None
 ) -> Check[tuple[float, ...] | None]:
     """Check the numbers of a scale or translation, and yield findings; return the numbers if they are valid."""
-    value = find(step, kind)
+    value = step.get(kind, MISSING)
     where, rule = place / kind, f"ome/{kind}"
     numbers = as_numbers(value)
     if numbers is None:

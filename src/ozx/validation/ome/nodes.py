@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ozx.hierarchy.nodes import join_path
@@ -45,9 +45,9 @@ class OmeNodes:
         self._groups = {path: group for path, node in nodes.items() if (group := _group_of(node)) is not None}
         self._sorted = sorted(self._groups)
 
-    def groups(self) -> Iterator[OmeGroup]:
-        """Yield all groups with OME-Zarr metadata."""
-        yield from self._groups.values()
+    def groups(self) -> Iterable[OmeGroup]:
+        """Return all groups with OME-Zarr metadata."""
+        return self._groups.values()
 
     def group(self, path: str) -> OmeGroup | None:
         """Return the group at `path` if it has OME-Zarr metadata, else None."""

@@ -17,7 +17,6 @@ from ozx.validation.nodes.place import (
     expect_object,
     expect_objects,
     expect_text,
-    find,
     repeated,
 )
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -37,11 +36,11 @@ def check_plate(value: Any, place: JsonPlace, *, has_version: bool = True) -> It
         return
     # OME-Zarr 0.5.2, "plate": "The `plate` dictionary MUST contain a `rows` key whose value MUST be a list of JSON
     # objects defining the rows of the plate." Likewise `columns`.
-    rows = yield from _check_lines(find(plate, "rows"), place / "rows")
-    columns = yield from _check_lines(find(plate, "columns"), place / "columns")
+    rows = yield from _check_lines(plate.get("rows", MISSING), place / "rows")
+    columns = yield from _check_lines(plate.get("columns", MISSING), place / "columns")
     # "The `plate` dictionary MUST contain a `wells` key whose value MUST be a list of JSON objects defining the wells
     # of the plate."
-    wells = yield from expect_objects(find(plate, "wells"), place / "wells", "ome/plate", may_be_empty=True)
+    wells = yield from expect_objects(plate.get("wells", MISSING), place / "wells", "ome/plate", may_be_empty=True)
     if plate.get("wells") == []:
         yield (place / "wells").finding("ome/schema", "plate.schema expects at least one well; the list is empty")
     yield from _check_wells(wells, rows, columns, place / "wells")
@@ -131,7 +130,7 @@ def _check_acquisitions(value: Any, place: JsonPlace) -> Iterator[Finding]:
         # value MUST be a positive integer", "MAY contain a `description` key whose value MUST be a string", "MAY
         # contain a `starttime` and/or `endtime` key whose values MUST be integer epoch timestamps".
         for key in ("name", "description"):
-            if find(item, key) is not MISSING and not isinstance(item[key], str):
+            if item.get(key, MISSING) is not MISSING and not isinstance(item[key], str):
                 yield (where / key).finding(rule, f"expected {key}, a string; found {shown(item[key])}")
         yield from expect_integer(item, "maximumfieldcount", where, rule, least=1, is_optional=True)
         for key in ("starttime", "endtime"):
@@ -154,7 +153,7 @@ def check_well(value: Any, place: JsonPlace, *, has_free_paths: bool = False) ->
     # OME-Zarr 0.5.2, "well": "The `well` dictionary MUST contain an `images` key whose value MUST be a list of JSON
     # objects specifying all fields of views for a given well."
     paths = []
-    for where, item in (yield from expect_objects(find(well, "images"), place / "images", "ome/well")):
+    for where, item in (yield from expect_objects(well.get("images", MISSING), place / "images", "ome/well")):
         # "Each image object MUST contain a `path` key whose value MUST be a string specifying the path to the field of
         # view."
         path = yield from expect_text(item, "path", where, "ome/well")

@@ -78,9 +78,10 @@ def check_fields(node: NodeDocument) -> Iterator[Finding]:
 
 def check_name(node: NodeDocument) -> Iterator[Finding]:
     """Yield findings about the name of a node."""
-    name = node.path.rpartition("/")[2]
-    if not node.path:
+    path = node.path
+    if not path:
         return
+    name = path.rpartition("/")[2]
     # Core 3.1, "Node names": "must not be the empty string", "must not be a string composed only of period
     # characters", "must not start with the reserved prefix "__"".
     if not name:

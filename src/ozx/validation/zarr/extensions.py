@@ -20,7 +20,7 @@ from ozx.hierarchy.zarr.extensions import (
 )
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
-from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, find, repeated
+from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 from ozx.validation.zarr.codecs import CODECS
@@ -256,7 +256,7 @@ def _check_convention(convention: dict[str, Any], place: JsonPlace) -> Iterator[
             "conventions/fields", f"expected no fields but {', '.join(_FIELDS)}; found {listed(unknown)}"
         )
     for key in _FIELDS:
-        value = find(convention, key)
+        value = convention.get(key, MISSING)
         if value is MISSING:
             continue
         where = place / key
@@ -284,12 +284,12 @@ def _check_seed(attributes: dict[str, Any], place: JsonPlace) -> Iterator[Findin
     yield place.finding("conventions/superseded", f"{found}: conventions are declared in the form of the draft 0.1.0")
     # 0.1.0: "Nodes which conform to this specification MUST contain the following fields within their `attributes`:
     # `zarr_conventions_version` - a semver-compatible string …, `zarr_conventions_metadata` - an object".
-    version = find(attributes, SEED_VERSION)
+    version = attributes.get(SEED_VERSION, MISSING)
     if not _is_semver(version):
         message = f"expected {SEED_VERSION} of the form 0.1.0; {describe_found(version)}"
         yield place.finding("conventions/seed-version", message)
     where = place / SEED_CONVENTIONS
-    conventions = yield from expect_object(find(attributes, SEED_CONVENTIONS), where, "conventions/seed-version")
+    conventions = yield from expect_object(attributes.get(SEED_CONVENTIONS, MISSING), where, "conventions/seed-version")
     for key, item in (conventions or {}).items():
         # "The `zarr_conventions_metadata` object MUST contain only UUIDs as keys, encoded as strings." "the creator
         # MUST use the UUID4 function".
@@ -304,17 +304,17 @@ def _check_seed_convention(convention: dict[str, Any], place: JsonPlace) -> Iter
     rule = "conventions/seed-object"
     # 0.1.0: "Each convention metadata object MUST contain the following fields: `version` - a semver-compatible string
     # indicating the version of the convention."
-    version = find(convention, "version")
+    version = convention.get("version", MISSING)
     if not _is_semver(version):
         yield place.finding(rule, f"expected a version of the form 0.1.0; {describe_found(version)}")
     # "`configuration` - an object containing the attributes described by the convention."
-    yield from expect_object(find(convention, "configuration"), place / "configuration", rule)
+    yield from expect_object(convention.get("configuration", MISSING), place / "configuration", rule)
     # "The conventions metadata object MUST NOT contain additional fields."
     unknown = [key for key in convention if key not in _SEED_FIELDS]
     if unknown:
         yield place.finding(rule, f"expected no fields but {', '.join(_SEED_FIELDS)}; found {listed(unknown)}")
     for key in ("name", "schema", "spec", "description"):
-        value = find(convention, key)
+        value = convention.get(key, MISSING)
         is_right = isinstance(value, str) and (key not in ("schema", "spec") or _URL.fullmatch(value))
         if value is not MISSING and not is_right:
             expected = "a URL" if key in ("schema", "spec") else "a string"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_object, as_text
 from ozx.hierarchy.ome.model import Axis
-from ozx.validation.nodes.place import Check, JsonPlace, describe_found, expect_objects, expect_text, find
+from ozx.validation.nodes.place import MISSING, Check, JsonPlace, describe_found, expect_objects, expect_text
 from ozx.validation.ome.coordinates.references import further_transformations, system_lengths
 from ozx.validation.ome.levels import check_axes, check_axis_order
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -34,7 +34,7 @@ def check_systems(value: Any, place: JsonPlace, *, of_image: bool) -> Check[Syst
             message = f"expected coordinate systems with different names; found {shown(name)} twice"
             yield (where / "name").finding("ome/coordinate-systems", message)
         # "MUST contain the field `axes`, whose value is an array of valid `axes`".
-        axes = yield from check_axes(find(item, "axes"), where / "axes")
+        axes = yield from check_axes(item.get("axes", MISSING), where / "axes")
         # "The following conditions apply to all coordinate systems inside multiscales metadata". The schema and the
         # published case byDimension allow axes of type `array` instead of those of space.
         if axes is not None and of_image and not all(axis.type == "array" for axis in axes):
@@ -64,8 +64,8 @@ def check_ends(
     step: dict[str, Any], place: JsonPlace, systems: Systems
 ) -> Check[tuple[CheckedEnd | None, CheckedEnd | None]]:
     """Check the input and output of a transformation, and yield findings; return the ends that can be read."""
-    start = yield from _check_end(find(step, "input"), place / "input", systems)
-    stop = yield from _check_end(find(step, "output"), place / "output", systems)
+    start = yield from _check_end(step.get("input", MISSING), place / "input", systems)
+    stop = yield from _check_end(step.get("output", MISSING), place / "output", systems)
     return start, stop
 
 
@@ -73,7 +73,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: JsonPlace, systems:
     """Check the input and output of a level's transformation, and yield findings; return the output's name."""
     # Inside `multiscales > datasets`: "in the `input` object provide `path` and omit `name`", "in the `output` object
     # provide `name` and omit `path`".
-    start, where = find(step, "input"), place / "input"
+    start, where = step.get("input", MISSING), place / "input"
     given = start.get("path") if isinstance(start, dict) else None
     if not isinstance(given, str):
         yield where.finding(_RULE, f"expected an input, an object with the path of the level; {describe_found(start)}")
@@ -82,7 +82,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: JsonPlace, systems:
         yield where.finding(_RULE, f"expected the path of the level, {shown(path)}; found {shown(given)}")
     # "The `name` field under `input` SHOULD be omitted", "The `path` field of `output` SHOULD be omitted".
     yield from _check_omitted(start, "name", where)
-    stop, where = find(step, "output"), place / "output"
+    stop, where = step.get("output", MISSING), place / "output"
     yield from _check_omitted(stop, "path", where)
     name = stop.get("name") if isinstance(stop, dict) else None
     if not isinstance(name, str):

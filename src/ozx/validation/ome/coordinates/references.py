@@ -73,8 +73,9 @@ _FIELDS = ("displacements", "coordinates")
 
 def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about transformations with inputs, outputs or parameters that are stored in other groups."""
-    own = system_lengths(group)
-    for place, step in further_transformations(group):
+    steps = list(further_transformations(group))
+    own = system_lengths(group) if steps else {}
+    for place, step in steps:
         # The checks of single nodes cannot find the systems of other groups.
         known = list(check_step(step, place, _end(step, "input", own), _end(step, "output", own)))
         start = yield from _check_end(step, "input", place, group, nodes)

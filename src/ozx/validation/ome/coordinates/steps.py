@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ozx.hierarchy.json.reading import as_numbers
-from ozx.validation.nodes.place import Check, JsonPlace, describe_found, expect_object, expect_objects, find
+from ozx.validation.nodes.place import MISSING, Check, JsonPlace, describe_found, expect_object, expect_objects
 from ozx.validation.ome.levels import check_vector
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -113,7 +113,7 @@ def check_step(
     `start` and `stop` are the numbers of axes of its input and output, or None if unknown.
     """
     # "`type` | string | yes | The type of the transformation, which determines the required and optional fields".
-    kind = find(document, "type")
+    kind = document.get("type", MISSING)
     check = _CHECKS.get(kind) if isinstance(kind, str) else None
     if check is None:
         message = f"expected a type out of {', '.join(_CHECKS)}; {describe_found(kind)}"
@@ -169,7 +169,7 @@ def _check_map_axis(step: Step) -> Check[int | None]:
 
 def _check_indices(step: dict[str, Any], key: str, place: JsonPlace, count: int | None) -> Check[list[int] | None]:
     """Check a list of distinct axis indexes below `count`, and yield findings; return the indexes."""
-    value, where = find(step, key), place / key
+    value, where = step.get(key, MISSING), place / key
     if not isinstance(value, list) or not all(type(item) is int and item >= 0 for item in value):
         yield where.finding(_RULE, f"expected {key}, a list of axis indexes; {describe_found(value)}")
         return None
@@ -251,7 +251,7 @@ def _check_sequence(step: Step) -> Check[int | None]:
     # "A non-empty array of transformations." "apply the first transformation in the array …. Next, apply the second
     # transformation to the result."
     where = step.place / "transformations"
-    items = yield from expect_objects(find(step.document, "transformations"), where, "ome/transformations")
+    items = yield from expect_objects(step.document.get("transformations", MISSING), where, "ome/transformations")
     count = step.start
     for number, (inner, item) in enumerate(items, 1):
         count = yield from check_step(
@@ -284,7 +284,7 @@ def _check_bijection(step: Step) -> Check[int | None]:
     # and inverse transformations MUST match bijection's input and output space dimensions."
     count = yield from _check_equal(step.place, step.start, step.stop)
     for key, ends in (("forward", ("input", "output")), ("inverse", ("output", "input"))):
-        inner = yield from expect_object(find(step.document, key), step.place / key, "ome/transformations")
+        inner = yield from expect_object(step.document.get(key, MISSING), step.place / key, "ome/transformations")
         if inner is None:
             continue
         yield from check_step(inner, step.place / key, count, count, step.depth + 1, step.look)
@@ -305,13 +305,14 @@ def _check_by_dimension(step: Step) -> Check[int | None]:
     reached: list[int] = []
     is_whole = True
     for inner, item in (
-        yield from expect_objects(find(step.document, "transformations"), where, "ome/transformations")
+        yield from expect_objects(step.document.get("transformations", MISSING), where, "ome/transformations")
     ):
         inputs = yield from _check_indices(item, "inputAxes", inner, step.start)
         outputs = yield from _check_indices(item, "outputAxes", inner, step.stop)
         is_whole = is_whole and outputs is not None
         reached += outputs or []
-        part = yield from expect_object(find(item, "transformation"), inner / "transformation", "ome/transformations")
+        value = item.get("transformation", MISSING)
+        part = yield from expect_object(value, inner / "transformation", "ome/transformations")
         if part is not None:
             # "The `inputAxes` and `outputAxes` arrays of each item MUST have the same length as that transformation's
             # parameter arrays."
