@@ -9,8 +9,9 @@ from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, breadth_first
 from ozx.hierarchy.nodes import NoteCollector, group_command, join_path, tell
+from ozx.hierarchy.ome.conversion import ConvertedGroup
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
-from ozx.hierarchy.zarr_v2.groups import UpgradedGroup, group_document, upgrade_group
+from ozx.hierarchy.zarr_v2.groups import group_document, upgrade_group
 
 _ARRAY, _GROUP, _ATTRIBUTES = ".zarray", ".zgroup", ".zattrs"
 _ONE_HIERARCHY = "rfc9/one-hierarchy"
@@ -67,39 +68,33 @@ def check_root(documents: Mapping[str, bytes]) -> None:
         raise refusal
 
 
-class _Nodes:
-    """The paths of a hierarchy's Zarr v2 nodes, grouped by kind, in the order of the keys."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        self.arrays: dict[str, None] = {}
-        self.groups: dict[str, None] = {}
-        self.attributes: dict[str, None] = {}
-        kinds = {_ARRAY: self.arrays, _GROUP: self.groups, _ATTRIBUTES: self.attributes}
-        for key in keys:
-            path, _, name = key.rpartition("/")
-            if name == METADATA:
-                raise FormatError(
-                    f"expected only Zarr v2 metadata; found {key}, which is Zarr v3",
-                    rule=_ONE_HIERARCHY,
-                    hint="Put the files of Zarr v2 and of Zarr v3 into separate folders, and convert each.",
-                )
-            if name in kinds:
-                kinds[name][path] = None
-        if "" in self.arrays:
+def _sort_nodes(keys: Iterable[str]) -> tuple[dict[str, None], dict[str, None], dict[str, None]]:
+    """Return the paths of Zarr v2 nodes with ``.zarray``, with ``.zgroup`` and with ``.zattrs``, in the keys' order."""
+    arrays: dict[str, None] = {}
+    groups: dict[str, None] = {}
+    attributes: dict[str, None] = {}
+    kinds = {_ARRAY: arrays, _GROUP: groups, _ATTRIBUTES: attributes}
+    for key in keys:
+        path, _, name = key.rpartition("/")
+        if name == METADATA:
             raise FormatError(
-                "expected a group at the root; found an array: this is Zarr, but not OME-Zarr", rule=_ONE_HIERARCHY
+                f"expected only Zarr v2 metadata; found {key}, which is Zarr v3",
+                rule=_ONE_HIERARCHY,
+                hint="Put the files of Zarr v2 and of Zarr v3 into separate folders, and convert each.",
             )
-        if "" not in self.groups and "" not in self.attributes:
-            raise FormatError(
-                "expected .zgroup at the root; there is none",
-                rule="rfc9/root",
-                hint="Give the path of the folder or file whose root is the image, the plate or the series.",
-            )
-
-    def iter_groups(self) -> Iterator[str]:
-        """Yield the paths of all groups, including nodes that have only attributes."""
-        yield from self.groups
-        yield from (path for path in self.attributes if path not in self.groups and path not in self.arrays)
+        if name in kinds:
+            kinds[name][path] = None
+    if "" in arrays:
+        raise FormatError(
+            "expected a group at the root; found an array: this is Zarr, but not OME-Zarr", rule=_ONE_HIERARCHY
+        )
+    if "" not in groups and "" not in attributes:
+        raise FormatError(
+            "expected .zgroup at the root; there is none",
+            rule="rfc9/root",
+            hint="Give the path of the folder or file whose root is the image, the plate or the series.",
+        )
+    return arrays, groups, attributes
 
 
 class _HierarchyUpgrade:
@@ -108,7 +103,7 @@ class _HierarchyUpgrade:
     def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
         self._stored = stored
         self._keep_numcodecs = keep_numcodecs
-        self._nodes = _Nodes(stored)
+        self._array_paths, self._group_paths, self._with_attributes = _sort_nodes(stored)
         self._documents: dict[str, Document] = {}
         self._arrays: dict[str, UpgradedArray] = {}
         # By path of the array: the names of its dimensions, and the group that names them.
@@ -120,10 +115,16 @@ class _HierarchyUpgrade:
         # By error: the paths of the nodes that have it.
         self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
 
+    def _iter_groups(self) -> Iterator[str]:
+        """Yield the paths of all groups, including nodes that have only attributes."""
+        yield from self._group_paths
+        known = self._group_paths.keys() | self._array_paths
+        yield from (path for path in self._with_attributes if path not in known)
+
     def upgrade_groups(self, source: str = "FILE") -> None:
         """Upgrade every group, and collect the dimension names of all levels; hints name `source`."""
         images, root_is_ome = [], True
-        for path in self._nodes.iter_groups():
+        for path in self._iter_groups():
             try:
                 group = self._upgrade_group(path)
             except OzxError as error:
@@ -137,7 +138,7 @@ class _HierarchyUpgrade:
             if group.dimension_names:
                 images.append(path)
             if not path:
-                root_is_ome = group.is_ome
+                root_is_ome = "ome" in group.document["attributes"]
         if not root_is_ome:
             below = sorted(images, key=breadth_first)
             found = (
@@ -151,10 +152,10 @@ class _HierarchyUpgrade:
                 else "An .ozx file holds OME-Zarr: write OME-Zarr metadata first, for example with ome-zarr-py.",
             )
 
-    def _upgrade_group(self, path: str) -> UpgradedGroup:
-        if path in self._nodes.arrays:
+    def _upgrade_group(self, path: str) -> ConvertedGroup:
+        if path in self._array_paths:
             raise FormatError("expected an array or a group; found both .zarray and .zgroup")
-        if path not in self._nodes.groups:
+        if path not in self._group_paths:
             self._notes.add(path, "treated as a group: it has .zattrs, but neither .zgroup nor .zarray")
         elif (stored := self._stored[join_path(path, _GROUP)]) not in self._sound_groups:
             version = parse_document(stored, _GROUP).get("zarr_format")
@@ -165,12 +166,12 @@ class _HierarchyUpgrade:
         return upgrade_group(None if stored_attributes is None else parse_document(stored_attributes, _ATTRIBUTES))
 
     def _read_attributes(self, path: str) -> bytes | None:
-        return self._stored[join_path(path, _ATTRIBUTES)] if path in self._nodes.attributes else None
+        return self._stored[join_path(path, _ATTRIBUTES)] if path in self._with_attributes else None
 
     def _name(self, array: str, names: tuple[str, ...], group: str) -> None:
         """Record the dimension names of one level of the image at `group`."""
         known, other = self._names.setdefault(array, (names, group))
-        if array not in self._nodes.arrays:
+        if array not in self._array_paths:
             self._notes.add(array, "this path is listed as a level, but it has no array")
         elif known != names:
             self._refuse(
@@ -184,13 +185,13 @@ class _HierarchyUpgrade:
 
     def add_folders(self) -> None:
         """Add a group for every folder above a node, because Zarr core 3.1 has no implicit groups."""
-        groups = dict.fromkeys(self._nodes.iter_groups())
-        for path in [*groups, *self._nodes.arrays]:
+        groups = dict.fromkeys(self._iter_groups())
+        for path in [*groups, *self._array_paths]:
             above = path
             while above:
                 self._check_name(above)
                 above = above.rpartition("/")[0]
-                if above in self._nodes.arrays:
+                if above in self._array_paths:
                     self._refuse(
                         path, FormatError(f"expected no nodes inside an array; found a node below the array {above}")
                     )
@@ -214,7 +215,7 @@ class _HierarchyUpgrade:
 
     def upgrade_arrays(self) -> None:
         """Upgrade every array; arrays with equal metadata share one result."""
-        for path in self._nodes.arrays:
+        for path in self._array_paths:
             stored, attributes = self._stored[join_path(path, _ARRAY)], self._read_attributes(path)
             names = self._names[path][0] if path in self._names else None
             alike = (stored, attributes, names)

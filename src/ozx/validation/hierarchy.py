@@ -143,6 +143,6 @@ def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) 
     is_v3 = any(map(is_metadata_key, metadata))
     faults: list[ReadFault]
     nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
-    for fault in faults:
-        yield finding_from_error(fault.error, entry=fault.key)
+    for key, error in faults:
+        yield finding_from_error(error, entry=key)
     yield from rules.findings(Hierarchy(nodes))

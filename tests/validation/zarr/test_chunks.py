@@ -6,7 +6,7 @@ from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.hierarchy.zarr.layout import build_index, parse_layout
-from ozx.validation.zarr.chunks import ChunkDecoder, iter_inner_chunks
+from ozx.validation.zarr.chunks import iter_inner_chunks, open_decoder
 
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
@@ -30,13 +30,13 @@ def document(*, shape=(8,), chunks=(4,), inner=None, data_type="uint8"):
 
 def decoder(**options):
     described = document(**options)
-    return ChunkDecoder(described, parse_layout(described, "0"), "0")
+    return open_decoder(described, parse_layout(described, "0"), "0")
 
 
 def test_chunks_that_can_be_decoded():
-    decoder().decode({})
-    decoder().decode({(0,): b"abcd", (1,): b"efgh"})
-    decoder(shape=(), chunks=()).decode({(): b"a"})
+    decoder()({})
+    decoder()({(0,): b"abcd", (1,): b"efgh"})
+    decoder(shape=(), chunks=())({(): b"a"})
 
 
 def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
@@ -45,7 +45,7 @@ def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
 
     monkeypatch.setattr(PixelCodec, "decode", fail)
     with pytest.raises(UndecodableError) as caught:
-        decoder().decode({(0,): b"abcd"})
+        decoder()({(0,): b"abcd"})
     assert caught.value.args == ((0,), "memory ran out while decoding it to 4 bytes")
 
 

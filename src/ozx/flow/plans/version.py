@@ -77,7 +77,7 @@ class _Conversion:
         group = convert_group(document, choice.version or "", path or "the root", drop=choice.drop)
         if group.document is not document:
             self._changed[key] = group.document
-        for dropped in group.dropped:
+        for dropped in group.notes:
             self.notes.add(path, f"left out {dropped}, which OME-Zarr 0.5 cannot express")
         return {join_path(path, level): names for level, names in group.dimension_names}
 

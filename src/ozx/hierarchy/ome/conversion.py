@@ -43,12 +43,13 @@ def checked_version(version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedGroup:
-    """A group's metadata, converted to another OME-Zarr version."""
+    """A group's metadata, converted to another OME-Zarr version, or from Zarr v2 to v3."""
 
     document: Document  # the ``zarr.json``; the original object if nothing changed
     # For each level, its path below the group, and the names of its dimensions, which 0.5 demands in the array.
     dimension_names: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    dropped: tuple[str, ...] = ()  # a phrase for each value that was removed because 0.5 cannot express it
+    # A phrase for each value that was removed because 0.5 cannot express it; from Zarr v2, for each other difference.
+    notes: tuple[str, ...] = ()
 
 
 def convert_group(document: Document, version: str, where: str, *, drop: bool = False) -> ConvertedGroup:

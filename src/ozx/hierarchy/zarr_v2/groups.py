@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text
+from ozx.hierarchy.ome.conversion import ConvertedGroup
 from ozx.hierarchy.ome.model import OME_KEYS
 from ozx.hierarchy.zarr_v2.documents import portable_attributes
 
@@ -21,25 +21,12 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradedGroup:
-    """A group upgraded to Zarr v3."""
-
-    document: Document
-    # Whether its attributes include OME-Zarr metadata.
-    is_ome: bool
-    # The path, below the group, of each array that is a level of an image here, and the names of the image's axes.
-    dimension_names: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    # Differences worth a note, one phrase each.
-    notes: tuple[str, ...] = ()
-
-
 def group_document(attributes: dict[str, Any]) -> Document:
     """Return the ``zarr.json`` of a group with these attributes, with fields in the order of zarr-python."""
     return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
 
 
-def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
+def upgrade_group(attributes: dict[str, Any] | None = None) -> ConvertedGroup:
     """Upgrade a group's attributes; OME-Zarr 0.4 attributes move to ``ome`` in the form of 0.5."""
     found = attributes or {}
     if _OME in found:
@@ -52,10 +39,10 @@ def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
     ours = {key: value for key, value in portable.items() if key in OME_KEYS}
     others = {key: value for key, value in portable.items() if key not in OME_KEYS}
     if not ours:
-        return UpgradedGroup(group_document(others), is_ome=False, notes=tuple(notes))
+        return ConvertedGroup(group_document(others), notes=tuple(notes))
     names = tuple(_names_of_levels(ours["multiscales"])) if "multiscales" in ours else ()
     ome = {"version": _NEW, **{key: _upgrade(key, value) for key, value in ours.items()}}
-    return UpgradedGroup(group_document({_OME: ome, **others}), is_ome=True, dimension_names=names, notes=tuple(notes))
+    return ConvertedGroup(group_document({_OME: ome, **others}), names, tuple(notes))
 
 
 def _upgrade(key: str, value: Any) -> Any:

@@ -72,10 +72,10 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
     """Yield a finding for each unreadable ``zarr.json``; the read error names the broken rule (Zarr core 3.1)."""
 
     def rule_of(fault: ReadFault) -> str:
-        return fault.error.rule or ""
+        return fault[1].rule or ""
 
     for rule, group in groupby(sorted(faults, key=rule_of), key=rule_of):
-        yield from each(rule, list(group), lambda fault: finding_from_error(fault.error, entry=fault.key))
+        yield from each(rule, list(group), lambda fault: finding_from_error(fault[1], entry=fault[0]))
 
 
 def check_nodes(

@@ -95,12 +95,8 @@ class Hierarchy:
     has_file: Callable[[str], bool] = lambda _: True
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFault:
-    """A metadata document that cannot be read, with the reason."""
-
-    key: str
-    error: FormatError | UnsupportedError
+#: The key of a metadata document that cannot be read, and the reason.
+ReadFault = tuple[str, FormatError | UnsupportedError]
 
 
 def read_nodes(
@@ -128,7 +124,7 @@ def read_nodes(
             else:
                 document, nodes[path] = met[0].at(key), met[1].at(key)
         except (FormatError, UnsupportedError) as error:
-            faults.append(ReadFault(key, error))
+            faults.append((key, error))
             continue
         if look is not None:
             look(document)
@@ -149,7 +145,7 @@ def read_legacy_nodes(
             try:
                 documents[key] = parse_strictly(metadata[key], key)
             except (FormatError, UnsupportedError) as error:
-                faults.append(ReadFault(key, error))
+                faults.append((key, error))
         if len(documents) == len(keys):
             document = merge_legacy(documents)
             nodes[path] = facts_of(document, keep=True)

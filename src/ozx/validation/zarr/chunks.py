@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import prod
@@ -24,7 +24,7 @@ from ozx.flow.sources.source import Source
 from ozx.hierarchy.chunk_grid import looks_like_chunk
 from ozx.hierarchy.json.reading import Document, parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
-from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, index_of, parse_layout
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, Lengths, index_of, parse_layout
 from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
 from ozx.threads import processors, working
@@ -58,12 +58,11 @@ def check_data(
 
 @dataclass(frozen=True, slots=True)
 class _CheckedArray:
-    """An array and its chunks; `decoder` is None if ozx cannot decode the chunks."""
+    """An array and its chunks; `decode` is None if ozx cannot decode the chunks."""
 
     path: str
-    key: str
     layout: ArrayLayout
-    decoder: ChunkDecoder | None
+    decode: Callable[[Mapping[Lengths, bytes]], None] | None
 
 
 def _read_arrays(source: Source) -> tuple[dict[str, _CheckedArray], list[Finding]]:
@@ -84,8 +83,8 @@ def _read_arrays(source: Source) -> tuple[dict[str, _CheckedArray], list[Finding
             if not is_legacy and document.get("node_type") != "array":
                 continue
             layout = parse_v2_layout(document, path) if is_legacy else parse_layout(document, path, understands_opening)
-            arrays[path] = _CheckedArray(path, key, layout, None)
-            arrays[path] = _CheckedArray(path, key, layout, ChunkDecoder(document, layout, path))
+            arrays[path] = _CheckedArray(path, layout, None)
+            arrays[path] = _CheckedArray(path, layout, open_decoder(document, layout, path))
         except FormatError as error:
             # Checks of documents report faults of a document.
             message = f"the chunks of the array were not checked: {error.message}"
@@ -189,12 +188,12 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
 def _check_value(array: _CheckedArray, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
     # sharding codec 1.0, "Binary shard format": the index, its checksum, and the positions of the inner chunks.
     inner = dict(iter_inner_chunks(data, place, array.layout, key))
-    if array.decoder is None:
+    if array.decode is None:
         return
     # Inner chunks past the array's edge hold no pixels of the array.
     inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
     try:
-        array.decoder.decode(inside)
+        array.decode(inside)
     except UndecodableError as error:
         at, reason = error.args
         which = f"inner chunk {list(at)}" if array.layout.levels else "the chunk"
@@ -213,35 +212,33 @@ def _is_inside(place: tuple[int, ...], grid: tuple[int, ...]) -> bool:
     return all(position < count for position, count in zip(place, grid, strict=True))
 
 
-Lengths = tuple[int, ...]
-
 # The largest chunk that is decoded.
 _LARGEST = 2 << 30
 
 
-class ChunkDecoder:
-    """Decoder of the chunks of one array (the inner chunks if the array is sharded)."""
+def open_decoder(document: Document, layout: ArrayLayout, path: str) -> Callable[[Mapping[Lengths, bytes]], None]:
+    """Return a function that decodes chunks of an array, inner ones if it has shards, by their coordinates in the grid.
 
-    def __init__(self, document: Document, layout: ArrayLayout, path: str) -> None:
-        self._bytes = math.prod(layout.chunks) * (layout.item_size or 1)
-        if self._bytes > _LARGEST:
-            raise UnsupportedError(
-                f"{path or 'the root'}: expected chunks of at most 2 GiB; each chunk has {self._bytes:,} bytes"
-            )
-        self._codec = open_codec(document, path)
+    It discards the pixels.
+    """
+    size = math.prod(layout.chunks) * (layout.item_size or 1)
+    if size > _LARGEST:
+        raise UnsupportedError(f"{path or 'the root'}: expected chunks of at most 2 GiB; each chunk has {size:,} bytes")
+    codec = open_codec(document, path)
 
-    def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
-        """Decode encoded chunks by their coordinates in the array's chunk grid; discard the pixels."""
-        decoded = self._codec.iter_decoded(list(chunks.values()))
+    def decode(chunks: Mapping[Lengths, bytes]) -> None:
+        decoded = codec.iter_decoded(list(chunks.values()))
         for place in chunks:
             try:
                 with warnings.catch_warnings(action="ignore"):
                     next(decoded)
             except (MemoryError, ResourceError):
                 # The verdict on a chunk must not depend on the machine's memory.
-                raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
+                raise UndecodableError(place, f"memory ran out while decoding it to {size:,} bytes") from None
             except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
                 raise UndecodableError(place, decoding_reason(error)) from None
+
+    return decode
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
