@@ -79,7 +79,7 @@ def test_a_check_that_goes_too_deep_is_a_finding():
 
     rules = NodeRules()
     rules._node_checks = (dive,)
-    rules.look(NodeDocument.of_v3("a/zarr.json", b"{}"))
+    rules.look(NodeDocument.of_v3("a/zarr.json", {}))
     (finding,) = rules.findings(Hierarchy({}))
     assert (finding.id, finding.where.entry) == ("zarr/json", "a/zarr.json")
 

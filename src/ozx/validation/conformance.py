@@ -68,13 +68,8 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
     except FormatError as error:
         yield finding_from_error(error)
         return
-    node = NodeDocument(
-        ROOT_METADATA,
-        {"zarr_format": 3, "node_type": "group"},
-        attributes=attributes,
-        attributes_key=ROOT_METADATA,
-        attributes_pointer="/attributes",
-    )
+    group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    node = NodeDocument.of_v3(ROOT_METADATA, group)
     place = JsonPlace(ROOT_METADATA, "/attributes")
     # OME-Zarr 0.6, "OME-Zarr Metadata": "The group `attributes` MUST contain a key `ome`. The value of the `ome` key
     # MUST be a JSON object that MUST contain a `version` key, the value of which MUST be a string".

@@ -118,7 +118,7 @@ def read_nodes(
             data = metadata[key]
             met = memory.get(data)
             if met is None:
-                document = NodeDocument.of_v3(key, data)
+                document = NodeDocument.of_v3(key, *parse_strictly(data, key), data)
                 nodes[path] = facts_of(document, keep=look is not None)
                 memory.remember(data, (document, nodes[path]))
             else:
