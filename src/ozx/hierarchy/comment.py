@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,11 +63,17 @@ def parse_comment(data: bytes) -> Comment:
         document = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
         problem = "it is not JSON" if text else "it is empty"
-    ome = flag = as_object(document).get("ome")
-    version = as_object(ome).get("version")
-    for name in ("zipFile", "centralDirectory", "jsonFirst"):
-        flag = as_object(flag).get(name)
-    if not isinstance(ome, dict):
+    value = as_object(document).get("ome")
+    ome = as_object(value)
+    zip_file = as_object(ome.get("zipFile"))
+    directory = as_object(zip_file.get("centralDirectory"))
+    version, flag = ome.get("version"), directory.get("jsonFirst")
+    defined = (
+        ("ome", ome, {"version", "zipFile"}),
+        ("ome.zipFile", zip_file, {"centralDirectory"}),
+        ("ome.zipFile.centralDirectory", directory, {"jsonFirst"}),
+    )
+    if not isinstance(value, dict):
         problem = problem or "it has no ome object"
     elif not isinstance(version, str):
         problem = "ome.version is missing or not a string"
@@ -80,19 +85,8 @@ def parse_comment(data: bytes) -> Comment:
         document=document if isinstance(document, dict) else None,
         has_trailing_nul=text != data,
         problem=problem,
-        unknown=tuple(_iter_unknown(as_object(ome))),
+        unknown=tuple(f"{at}.{key}" for at, found, known in defined for key in sorted(found.keys() - known)),
     )
-
-
-def _iter_unknown(ome: dict[str, Any]) -> Iterator[str]:
-    zip_file = as_object(ome.get("zipFile"))
-    directory = as_object(zip_file.get("centralDirectory"))
-    for place, found, known in (
-        ("ome", ome, {"version", "zipFile"}),
-        ("ome.zipFile", zip_file, {"centralDirectory"}),
-        ("ome.zipFile.centralDirectory", directory, {"jsonFirst"}),
-    ):
-        yield from (f"{place}.{key}" for key in sorted(found.keys() - known))
 
 
 def warn_of_unknown_keys(comment: Comment, name: str) -> None:
