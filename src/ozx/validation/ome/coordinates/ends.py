@@ -134,12 +134,12 @@ _System = tuple[str, str]
 def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
     """Yield a finding for each image or scene whose coordinate systems are not all connected."""
     groups = [group for group in nodes.groups() if (not group.is_v2 and system_lengths(group)) or _is_scene(group)]
-    clusters = _Clusters()
+    linked: dict[_System, _System] = {}
     for group in groups:
         for _, step in further_transformations(group):
             ends = [_resolve(step.get(key), group, nodes) for key in ("input", "output")]
             if ends[0] is not None and ends[1] is not None:
-                clusters.join(ends[0], ends[1])
+                linked[_representative(linked, ends[0])] = _representative(linked, ends[1])
     for group in groups:
         # "The graph MUST be connected (but need not be complete): any two coordinate systems in the metadata MUST be
         # linked by a path of one or more coordinate transformations".
@@ -149,7 +149,8 @@ def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
                 for key in ("input", "output"):
                     end = _resolve(step.get(key), group, nodes)
                     systems |= {} if end is None else dict.fromkeys(_all_of(end[0], nodes) or [end])
-        apart = [system for system in systems if clusters.find(system) != clusters.find(next(iter(systems)))]
+        first = _representative(linked, next(iter(systems))) if systems else None
+        apart = [system for system in systems if _representative(linked, system) != first]
         if apart:
             names = [name if path == group.path else f"{name} of {path or 'the root'}" for path, name in apart]
             place = group.place / ("scene" if _is_scene(group) else "multiscales")
@@ -180,20 +181,10 @@ def _resolve(value: Any, group: OmeGroup, nodes: OmeNodes) -> _System | None:
     return (path, name) if nodes.group(path) is not None else (path, "")
 
 
-class _Clusters:
-    """Sets of connected coordinate systems (a disjoint-set forest)."""
-
-    def __init__(self) -> None:
-        self._above: dict[_System, _System] = {}
-
-    def find(self, system: _System) -> _System:
-        """Return the representative of the set of systems that are connected to this system."""
-        while (above := self._above.get(system, system)) != system:
-            # Shorten the chain, so that the next search takes half as many steps.
-            self._above[system] = self._above.get(above, above)
-            system = above
-        return system
-
-    def join(self, one: _System, other: _System) -> None:
-        """Mark two coordinate systems as connected."""
-        self._above[self.find(one)] = self.find(other)
+def _representative(linked: dict[_System, _System], system: _System) -> _System:
+    """Return the same system for all systems that are connected (a disjoint-set forest); `linked` leads towards it."""
+    while (above := linked.get(system, system)) != system:
+        # Shorten the chain, so that the next search takes half as many steps.
+        linked[system] = linked.get(above, above)
+        system = above
+    return system
