@@ -56,6 +56,7 @@ class SourceChunks:
     path: str  # path of the array
     layout: ArrayLayout  # the layout of its chunks and the encoding of their keys
     numbers: NDArray[np.int64]  # the numbers of the values
+    is_zlib: bool = False  # whether the values are zlib streams, each of which becomes gzip when it is read
 
     def name(self, number: int) -> str:
         """Return the key of the stored value with this number."""
@@ -63,32 +64,13 @@ class SourceChunks:
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
         """Return the encoded values, given their numbers."""
-        return self.source.parts(self._keys(numbers))
+        keys = self._keys(numbers)
+        parts = self.source.parts(keys)
+        return list(map(_reframed, keys, parts)) if self.is_zlib else parts
 
     def _keys(self, numbers: Sequence[int]) -> list[str]:
         prefix, encode = f"{self.path}/" if self.path else "", self.layout.keys.encode
         return [prefix + encode(place) for place in places_of(numbers, self.layout.stored_grid)]
-
-
-@dataclass(frozen=True, slots=True)
-class GzipChunks:
-    """The stored values of an array of zlib streams, converted to gzip."""
-
-    stored: StoredChunks  # the zlib streams
-
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """The positions of the stored chunks in the chunk grid (C order), ascending."""
-        return self.stored.numbers
-
-    def name(self, number: int) -> str:
-        """Return the key of the stored value with this number, for messages."""
-        return self.stored.name(number)
-
-    def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the values with these numbers; each value is converted to gzip when it is read."""
-        parts = self.stored.parts(numbers)
-        return [_reframed(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
 
 
 def _reframed(key: str, part: Part) -> Part:

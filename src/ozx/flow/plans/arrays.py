@@ -15,7 +15,7 @@ from typing import Literal
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_laid_out, moved_chunks
-from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, StoredChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import Document
@@ -41,10 +41,10 @@ class ArrayPlan:
     documents: tuple[Document, Document] | None = None
     null_fill: bool = False  # whether it had no fill value, so that missing chunks have undefined values
 
-    def moved_chunks(self, stored: StoredChunks) -> InnerChunks:
+    def moved_chunks(self, stored: SourceChunks) -> InnerChunks:
         """Return the chunks, not decoded, in the form in which they are written."""
-        chunks = GzipChunks(stored) if self.treatment == "zlib_to_gzip" else stored
-        return moved_chunks(chunks, self.old, self.new, self.path)
+        stored = replace(stored, is_zlib=self.treatment == "zlib_to_gzip")
+        return moved_chunks(stored, self.old, self.new, self.path)
 
 
 def iter_grouped(

@@ -40,8 +40,7 @@ class VersionChoice:
 
 def in_version(plan: _P, choice: VersionChoice) -> _P:
     """Return the plan with its metadata converted to the chosen version, and notes about the changes."""
-    found = plan.version
-    if choice.version is None or choice.version == found:
+    if choice.version is None or choice.version == (found := plan.version):
         return plan
     converted = _Conversion(plan.metadata, choice)
     metadata = converted.metadata()

@@ -55,7 +55,8 @@ class DirectorySource(ListedSource):
     def read(self, key: str) -> bytes:
         """Return the bytes of the file of a key."""
         data = read_file(self._path(key), key, self._long)
-        if self._checksums.setdefault(key, crc32(data)) != crc32(data):
+        checksum = crc32(data)
+        if self._checksums.setdefault(key, checksum) != checksum:
             raise changed(self.listing.path(key))
         return data
 

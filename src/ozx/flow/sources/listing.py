@@ -11,6 +11,7 @@ import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.other_formats import describe_names
@@ -60,13 +61,16 @@ class Listing:
         """Return whether `key` exists."""
         folder, slash, name = key.rpartition("/")
         if name == METADATA:
-            place = bisect_left(self.metadata, breadth_first(key), key=breadth_first)
-            return place < len(self.metadata) and self.metadata[place] == key
+            return key in self._documents
         names = self.folders.get(folder + slash)
         if names is None:
             return False
         place = bisect_left(names, component_order(name), key=component_order)
         return place < len(names) and names[place] == name
+
+    @cached_property
+    def _documents(self) -> frozenset[str]:
+        return frozenset(self.metadata)
 
     def drop(self, key: str) -> None:
         """Remove a key from the listing, unless it is metadata or missing."""
