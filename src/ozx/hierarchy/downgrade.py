@@ -13,8 +13,7 @@ import numpy as np
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_object, dump_document, parse_document, without_special_numbers
-from ozx.hierarchy.keys import node_of
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path, node_of
 from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
 from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.hierarchy.zarr_v2.arrays import DIMENSIONS_OF_XARRAY, SHUFFLES

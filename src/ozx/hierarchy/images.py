@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
-from ozx.hierarchy.keys import component_order
-from ozx.hierarchy.nodes import Node, join_path, ome_at
+from ozx.hierarchy.keys import component_order, join_path
+from ozx.hierarchy.nodes import Node, ome_at
 from ozx.hierarchy.ome.colors import parse_window
 from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Plate, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata

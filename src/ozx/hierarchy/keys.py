@@ -53,6 +53,12 @@ def node_of(key: str) -> str:
     return key.rpartition("/")[0]
 
 
+def join_path(parent: str, path: str) -> str:
+    """Join the path of a parent and the relative path of a node below it."""
+    parts = [part for part in f"{parent}/{path}".split("/") if part not in ("", ".")]
+    return "/".join(parts)
+
+
 def top_nodes(paths: Iterable[str]) -> list[str]:
     """Return the nodes without any node above them, breadth-first; if the root is a node, only the root."""
     nodes = set(paths)

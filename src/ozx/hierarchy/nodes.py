@@ -124,12 +124,6 @@ def group_command(path: str, node: str, *, is_v2: bool = False) -> str:
     return f"ozx extract {quote(path)} {out} --path {quote(node)}"
 
 
-def join_path(parent: str, path: str) -> str:
-    """Join the path of a parent and the relative path of a node below it."""
-    parts = [part for part in f"{parent}/{path}".split("/") if part not in ("", ".")]
-    return "/".join(parts)
-
-
 def _with_problems(node: Node, problems: list[str]) -> Node:
     return replace(node, problems=(*node.problems, *problems))
 

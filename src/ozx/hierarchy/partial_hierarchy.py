@@ -18,10 +18,10 @@ from ozx.hierarchy.keys import (
     ROOT_METADATA,
     is_legacy_metadata_key,
     is_metadata_key,
+    join_path,
     node_of,
     paths_above,
 )
-from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
 
 _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}

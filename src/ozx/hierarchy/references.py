@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.reading import Document, as_object, as_text, copy_json
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.zarr.extensions import listed_extensions
 
 

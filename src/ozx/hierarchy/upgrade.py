@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, breadth_first
-from ozx.hierarchy.nodes import NoteCollector, group_command, join_path, tell
+from ozx.hierarchy.keys import METADATA, breadth_first, join_path
+from ozx.hierarchy.nodes import NoteCollector, group_command, tell
 from ozx.hierarchy.ome.conversion import ConvertedGroup
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
 from ozx.hierarchy.zarr_v2.groups import group_document, upgrade_group

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.ome.colors import RGBA, ShownChannel
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import PixelSize

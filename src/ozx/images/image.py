@@ -26,8 +26,8 @@ from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, OzxError, OzxWarning, UnknownNameError, UsageError
 from ozx.extras import needed
 from ozx.hierarchy.images import LABELS, image_paths, label_paths
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.nodes import Node, join_path
+from ozx.hierarchy.keys import METADATA, join_path
+from ozx.hierarchy.nodes import Node
 from ozx.hierarchy.ome.colors import (
     LabelDisplay,
     ShownChannel,

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError
 from ozx.hierarchy.images import placed_wells
-from ozx.hierarchy.nodes import join_path, ome_at
+from ozx.hierarchy.keys import join_path
+from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.model import Plate
 from ozx.images.image import ByName, GroupNodes, Image, ImageAxis
 from ozx.store.level import Index, Level

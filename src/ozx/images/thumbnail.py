@@ -14,8 +14,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.keys import METADATA, THUMBNAIL
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import METADATA, THUMBNAIL, join_path
 from ozx.hierarchy.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
 from ozx.hierarchy.zarr_v2.groups import group_document
 from ozx.images.image import GroupNodes

@@ -21,7 +21,7 @@ from xarray.backends import BackendEntrypoint
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.images.image import GroupNodes, Image
 from ozx.store.opening import open_group
 

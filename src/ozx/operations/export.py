@@ -16,7 +16,7 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import beside_source, check_name, swept_notes
 from ozx.flow.sources.location import Place, StrPath
 from ozx.hierarchy.json.reading import JsonResult, plain_json
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.subset.region import IndexRange, RegionLike, Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import checked_jobs, processors

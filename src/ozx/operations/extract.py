@@ -24,8 +24,7 @@ from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import JsonResult, parse_document
-from ozx.hierarchy.keys import is_metadata_key
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import is_metadata_key, join_path
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy
 from ozx.hierarchy.recovered import describe_array, describe_pixels, pixels_by_axis
 from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset

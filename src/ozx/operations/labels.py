@@ -17,7 +17,7 @@ from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.images import LABELS, image_paths, label_paths
 from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.ome.colors import parse_label_colors
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.progress import NO_PROGRESS, Progress, begin_phase

@@ -14,8 +14,7 @@ from ozx.flow.sources.browsing import ArchiveView
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import as_object, parse_document
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import METADATA, join_path
 from ozx.hierarchy.ome.colors import parse_shown_channels
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.images.writing.new_image import NewHierarchy, NewImage

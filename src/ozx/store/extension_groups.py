@@ -14,8 +14,7 @@ from zarr.storage import StorePath
 from ozx.codecs.codec_support import zarr_understands
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
 from ozx.hierarchy.json.reading import as_object, parse_document
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import METADATA, join_path
 from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS

@@ -31,8 +31,7 @@ from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.changes import JsonStyles
 from ozx.hierarchy.json.reading import Document, as_list, copy_json, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_metadata_key, paths_above
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_metadata_key, join_path, paths_above
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, without_copies
 from ozx.progress import NO_PROGRESS

@@ -18,8 +18,7 @@ from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import at_root
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
 from ozx.hierarchy.json.reading import check_document_length, parse_document
-from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA, is_metadata_key, node_of
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA, is_metadata_key, join_path, node_of
 
 if TYPE_CHECKING:
     import zarr

@@ -15,7 +15,7 @@ from ozx.desktop.viewer.loopback import Response
 from ozx.desktop.viewer.pictures import Part, Picture
 from ozx.errors import UsageError
 from ozx.flow.sources.location import Place
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.operations.export import ExportResult, export
 from ozx.operations.extract import ExtractResult, extract
 

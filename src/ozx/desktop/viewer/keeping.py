@@ -17,7 +17,7 @@ from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.edit.request import Edits, parse_edits
 from ozx.hierarchy.json.reading import as_numbers
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.operations.edit import EditResult, edit_file
 
 _VERSIONS = ("0.5", "0.6")

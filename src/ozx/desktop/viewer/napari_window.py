@@ -19,7 +19,7 @@ from ozx.extras import install_hint
 from ozx.faults import show_traceback
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.quoting import quote
 from ozx.store.opening import opened_hierarchy
 

@@ -18,10 +18,10 @@ from ozx.hierarchy.keys import (
     breadth_first,
     is_legacy_metadata_key,
     is_metadata_key,
+    join_path,
     node_of,
     paths_above,
 )
-from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.relayout.layout_choice import (
     LayoutChoice,
     axes_of_images,

@@ -32,10 +32,10 @@ from ozx.hierarchy.keys import (
     THUMBNAIL,
     is_legacy_metadata_key,
     is_metadata_key,
+    join_path,
     node_of,
     paths_above,
 )
-from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image

@@ -10,8 +10,8 @@ from ozx.errors import UnsupportedError, UsageError
 from ozx.flow.plan import Plan
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, node_of
-from ozx.hierarchy.nodes import NoteCollector, join_path
+from ozx.hierarchy.keys import METADATA, join_path, node_of
+from ozx.hierarchy.nodes import NoteCollector
 from ozx.hierarchy.ome.conversion import checked_version, convert_group
 from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
 

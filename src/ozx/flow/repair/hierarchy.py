@@ -37,13 +37,13 @@ from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
+    join_path,
     missing_groups,
     node_of,
     order_fault,
     paths_above,
     top_nodes,
 )
-from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.zarr.normalisation import is_stale, without_copies
 from ozx.hierarchy.zarr_v2.groups import group_document

@@ -17,8 +17,7 @@ from ozx.archive.remote.urls import split_url, upload_hint
 from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import ResourceError, UsageError
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, join_path
 from ozx.marks import modified
 from ozx.quoting import quote as quoted
 

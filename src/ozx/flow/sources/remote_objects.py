@@ -21,10 +21,10 @@ from ozx.hierarchy.keys import (
     folder_order,
     is_legacy_metadata_key,
     is_metadata_key,
+    join_path,
     node_of,
     paths_above,
 )
-from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
 from ozx.marks import Mark

@@ -20,8 +20,8 @@ from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
 from ozx.hierarchy.json.reading import Document, copy_json, parse_document
-from ozx.hierarchy.keys import METADATA, paths_above
-from ozx.hierarchy.nodes import Node, NoteCollector, join_path, ome_at
+from ozx.hierarchy.keys import METADATA, join_path, paths_above
+from ozx.hierarchy.nodes import Node, NoteCollector, ome_at
 from ozx.hierarchy.ome.model import Axis, OmeMetadata
 from ozx.hierarchy.recovered import describe_losses, with_losses
 from ozx.hierarchy.zarr.array import ArrayMetadata

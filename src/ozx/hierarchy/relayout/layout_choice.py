@@ -9,7 +9,7 @@ from typing import Any
 from ozx.errors import UnsupportedError, UsageError
 from ozx.extensions import ExtensionNode, find_handler, has_method
 from ozx.hierarchy.json.reading import Document, as_object, copy_json
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.relayout.shard_choice import (
     CodecChoice,

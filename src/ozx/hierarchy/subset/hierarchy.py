@@ -16,8 +16,8 @@ from typing import Any
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import Document, as_list, as_object, plain_json
-from ozx.hierarchy.keys import METADATA, breadth_first, paths_above
-from ozx.hierarchy.nodes import NoteCollector, join_path
+from ozx.hierarchy.keys import METADATA, breadth_first, join_path, paths_above
+from ozx.hierarchy.nodes import NoteCollector
 from ozx.hierarchy.ome.colors import parse_shown_channels
 from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
 from ozx.hierarchy.recovered import Loss, crop_loss

@@ -15,8 +15,8 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.images import image_paths, placed_wells
 from ozx.hierarchy.json.reading import as_list, as_object, as_text
-from ozx.hierarchy.keys import ORIGINAL_METADATA
-from ozx.hierarchy.nodes import join_path, ome_at
+from ozx.hierarchy.keys import ORIGINAL_METADATA, join_path
+from ozx.hierarchy.nodes import ome_at
 from ozx.hierarchy.ome.model import OmeMetadata, describe_scene
 from ozx.hierarchy.subset.region import IndexRange, require_levels
 from ozx.images.description import PlateDescription

@@ -24,7 +24,7 @@ from numcodecs import VLenUTF8
 
 from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import Document, dump_document
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.shard_choice import CodecChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document, with_checksum

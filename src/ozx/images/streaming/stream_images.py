@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from ozx.calls import public_call
 from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import Document, dump_document
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.hierarchy.ome.model import row_name
 from ozx.hierarchy.partial_hierarchy import document_key

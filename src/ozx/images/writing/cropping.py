@@ -22,8 +22,7 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import dump_document
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import METADATA, join_path
 from ozx.hierarchy.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
 from ozx.hierarchy.subset.region import Selection
 from ozx.images.pixel_source import ArraySource, CroppedSource

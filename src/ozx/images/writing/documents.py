@@ -10,8 +10,7 @@ import numpy as np
 
 from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import THUMBNAIL, missing_groups
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import THUMBNAIL, join_path, missing_groups
 from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.downscaling import describe_downscaling

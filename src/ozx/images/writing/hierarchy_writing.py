@@ -27,8 +27,7 @@ from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.json.reading import dump_document
-from ozx.hierarchy.keys import breadth_first, node_of
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import breadth_first, join_path, node_of
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.layout import parse_layout

@@ -20,7 +20,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import OzxError
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan

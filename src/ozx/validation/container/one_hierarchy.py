@@ -17,10 +17,11 @@ from ozx.hierarchy.keys import (
     ROOT_METADATA,
     breadth_first,
     is_metadata_key,
+    join_path,
     node_of,
     paths_above,
 )
-from ozx.hierarchy.nodes import group_command, join_path
+from ozx.hierarchy.nodes import group_command
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding

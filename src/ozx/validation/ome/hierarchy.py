@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ozx.hierarchy.images import SERIES
-from ozx.hierarchy.keys import ORIGINAL_METADATA
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import ORIGINAL_METADATA, join_path
 from ozx.hierarchy.ome.versions import describe_draft
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.nodes.place import MISSING, JsonPlace

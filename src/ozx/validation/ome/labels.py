@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.hierarchy.images import LABELS
 from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.references import resolve_reference
 from ozx.validation.nodes.place import (
     MISSING,

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
 from ozx.hierarchy.ome.versions import is_understood
 from ozx.hierarchy.references import resolve_reference

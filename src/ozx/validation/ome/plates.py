@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ozx.hierarchy.json.reading import as_list, as_object
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.keys import join_path
 from ozx.validation.nodes.place import (
     MISSING,
     Check,
