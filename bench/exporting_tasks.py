@@ -15,8 +15,8 @@ TILE = 512
 def ozx_export(source: str, out: str, compression: str) -> Callable[[], object]:
     """Export by `ozx.export`."""
     import ozx
-    import ozx.images.ome_tiff.exported_hierarchy
-    import ozx.images.ome_tiff.file
+    import ozx.exporting.exported_hierarchy
+    import ozx.exporting.file
     import ozx.store.opening
 
     export = ozx.export

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from buckets import serving
 
 from ozx.archive.writer import ArchiveWriter, local_header
-from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.keys import hierarchy_order
+from ozx.ome.comment import make_comment
+from ozx.zarr.keys import hierarchy_order
 
 _ROWS, _COLUMNS, _FIELDS = "ABCDEFGHIJKLMNOP", 24, 4
 _GROUP = {"zarr_format": 3, "node_type": "group"}

@@ -147,7 +147,7 @@ def archives_round(seed: int, number: int) -> Round:
 
 
 def _validate(data: bytes) -> str:
-    from ozx.archive.byte_source import MemorySource
+    from ozx.places.byte_source import MemorySource
     from ozx.archive.reader import ArchiveReader
     from ozx.validation.validate import check_archive
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import ozx
 from docs.made_parts import DOCS, Card, with_parts, write_files
 from ozx.archive import records
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
-from ozx.hierarchy.zarr.layout import index_size, parse_index
+from ozx.places.byte_source import MemorySource
+from ozx.zarr.layout import index_size, parse_index
 
 FIXTURES = DOCS.parent / "fixtures"
 #: A pixel of sharded.ome.zarr, level 0: t, c, z, y, x. The shard of this pixel holds four planes of both channels.

@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
 from cases.archive_builder import ArchiveBuilder, array, group
 from recipes import RECIPES
 
-from ozx.hierarchy.zarr.layout import build_index
+from ozx.zarr.layout import build_index
 
 LARGEST = 2_000
 

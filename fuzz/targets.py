@@ -15,21 +15,21 @@ from pathlib import Path
 import google_crc32c
 
 from ozx.archive.audit.facts import ArchiveFacts
-from ozx.archive.byte_source import MemorySource
-from ozx.archive.crc32 import crc32
 from ozx.archive.directory import iter_headers, read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
+from ozx.crc32 import crc32
 from ozx.errors import OzxError
-from ozx.hierarchy.chunk_grid import parse_chunk_grid
-from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.images import describe_images, image_paths, label_paths, plate_wells
-from ozx.hierarchy.json.reading import dump_document, parse_document
-from ozx.hierarchy.nodes import NodeCollector
-from ozx.hierarchy.upgrade import upgrade_hierarchy
-from ozx.hierarchy.zarr.layout import IndexFormat, build_index, parse_index, parse_layout
-from ozx.hierarchy.zarr.normalisation import normalise_document
+from ozx.ome.comment import parse_comment
+from ozx.ome.images import describe_images, image_paths, label_paths, plate_wells
+from ozx.ome.nodes import NodeCollector
+from ozx.ome.upgrade import upgrade_hierarchy
+from ozx.places.byte_source import MemorySource
+from ozx.zarr.chunk_grid import parse_chunk_grid
+from ozx.zarr.json_reading import dump_document, parse_document
+from ozx.zarr.layout import IndexFormat, build_index, parse_index, parse_layout
+from ozx.zarr.normalisation import normalise_document
 
 __all__ = ["TARGETS", "load_verbs"]
 

@@ -11,7 +11,7 @@ from hierarchies import FIXTURES, HIERARCHIES
 from hypothesis import HealthCheck, settings
 from links import MAKES_NONE
 
-from ozx.archive.remote import source as remote_source
+from ozx.places.remote import source as remote_source
 
 # No limits of time: the machine may be busy. Every run of the same tests has the same examples, so that a failure
 # comes from a change of the code. (Hypothesis also tries constants of the loaded modules, so a run of fewer tests has

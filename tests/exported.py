@@ -8,8 +8,8 @@ import ome_types
 import pytest
 import zarr
 
+from ozx.exporting.exported_image import ExportedImage
 from ozx.images.description import ImageDescription
-from ozx.images.exported_image import ExportedImage
 from ozx.store.level import Level
 
 

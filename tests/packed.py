@@ -8,11 +8,11 @@ from pathlib import Path
 from hierarchies import tree
 
 from ozx.archive.writer import ArchiveWriter
-from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.changes import JsonStyles
-from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
-from ozx.hierarchy.recovered import with_losses
+from ozx.ome.comment import make_comment
+from ozx.ome.recovered import with_losses
 from ozx.operations.pack import pack
+from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.keys import breadth_first, hierarchy_order, is_metadata_key
 
 PROMISE = make_comment("0.5", json_first=True)
 

@@ -7,7 +7,7 @@ from packed import sort_values
 
 from ozx.flow.entry import read_part
 from ozx.flow.repair.hierarchy import open_repaired
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 #: A root, a group, an array and plain files.
 VALUES = sort_values(

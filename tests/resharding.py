@@ -14,7 +14,7 @@ from ozx.flow.entry import read_part
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
-from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
+from ozx.zarr.layout import parse_layout, relayout_document
 
 PATH = "0"
 

@@ -7,7 +7,7 @@ import pytest
 import ozx
 from ozx.errors import FormatError, ResourceError
 from ozx.faults import FaultError, as_error
-from ozx.hierarchy.keys import node_of
+from ozx.zarr.keys import node_of
 
 
 def caught_from(call):
@@ -23,7 +23,7 @@ def test_a_fault_names_exception_place_and_versions():
     assert isinstance(fault, FaultError)
     first, second = fault.message.splitlines()
     assert first.startswith("this is a fault of ozx, not of your files: ")
-    assert second.startswith("  at ozx/hierarchy/keys.py:")
+    assert second.startswith("  at ozx/zarr/keys.py:")
     assert f"; ozx {ozx.__version__}, Python 3." in second
     assert "Please report it" in fault.hint
     assert "://" not in fault.message + fault.hint
@@ -33,7 +33,7 @@ def test_a_fault_survives_pickling():
     fault = as_error(caught_from(lambda: node_of(None)))
     again = pickle.loads(pickle.dumps(fault))
     assert (str(again), again.hint, again.fault) == (str(fault), fault.hint, fault.fault)
-    assert "ozx/hierarchy/keys.py:" in again.fault
+    assert "ozx/zarr/keys.py:" in again.fault
 
 
 def test_a_long_message_of_several_lines_becomes_one():

@@ -11,11 +11,11 @@ from zarr.storage import MemoryStore
 from ozx.flow.chunks.stored_chunks import places_of
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.entry import BytesPart
-from ozx.hierarchy.relayout.shard_choice import transcoded_document
-from ozx.hierarchy.zarr.array import ChunkKeys
-from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.hierarchy.zarr_v2.arrays import upgrade_array
+from ozx.ome.relayout.shard_choice import transcoded_document
 from ozx.threads import working
+from ozx.zarr.array import ChunkKeys
+from ozx.zarr.layout import parse_layout, relayout_document
+from ozx.zarr.v2_arrays import upgrade_array
 
 
 class StoredValues:

@@ -11,9 +11,9 @@ from stores import buffer, contents
 from zarr.storage import MemoryStore
 
 from ozx.flow.chunks.stored_chunks import zlib_to_gzip
-from ozx.hierarchy.keys import is_legacy_metadata_key
-from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
+from ozx.ome.upgrade import UpgradedHierarchy, upgrade_hierarchy
+from ozx.zarr.keys import is_legacy_metadata_key
+from ozx.zarr.v2_arrays import UpgradedArray, upgrade_array
 
 
 def store_of(values: dict[str, bytes]) -> MemoryStore:

@@ -16,7 +16,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.access import storage_options
     from ozx.errors import (
         BufferFull,
         FormatError,
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     )
     from ozx.images.image import Image
     from ozx.images.opening import open_image, read
-    from ozx.images.streaming.frame_stream import FrameStream, StreamResult
-    from ozx.images.streaming.stream_images import Camera
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import EditResult, edit
     from ozx.operations.export import ExportResult, export
@@ -50,6 +47,7 @@ if TYPE_CHECKING:
     from ozx.operations.thumbnail import ThumbnailResult, thumbnail
     from ozx.operations.unpack import UnpackResult, unpack
     from ozx.operations.write_image import WriteImageResult, write_image
+    from ozx.places.remote.access import storage_options
     from ozx.progress import Cancelled, Progress
     from ozx.store.array import Array
     from ozx.store.live.group import LiveGroup
@@ -57,6 +55,8 @@ if TYPE_CHECKING:
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
     from ozx.store.ozx_store import OzxStore
     from ozx.store.pixels.configured import use_pipeline
+    from ozx.streaming.frame_stream import FrameStream, StreamResult
+    from ozx.streaming.stream_images import Camera
     from ozx.validation.report import Finding, Report, Where
     from ozx.validation.validate import validate
 
@@ -141,9 +141,9 @@ _HOMES = {
     "ImportResult": "ozx.operations.import_image",
     "ImportManyResult": "ozx.operations.import_image",
     "WriteImageResult": "ozx.operations.write_image",
-    "Camera": "ozx.images.streaming.stream_images",
-    "FrameStream": "ozx.images.streaming.frame_stream",
-    "StreamResult": "ozx.images.streaming.frame_stream",
+    "Camera": "ozx.streaming.stream_images",
+    "FrameStream": "ozx.streaming.frame_stream",
+    "StreamResult": "ozx.streaming.frame_stream",
     "ExportResult": "ozx.operations.export",
     "ThumbnailResult": "ozx.operations.thumbnail",
     "Report": "ozx.validation.report",
@@ -169,7 +169,7 @@ _HOMES = {
     "open_image": "ozx.images.opening",
     "read": "ozx.images.opening",
     "pack_many": "ozx.operations.pack",
-    "storage_options": "ozx.archive.remote.access",
+    "storage_options": "ozx.places.remote.access",
     "use_pipeline": "ozx.store.pixels.configured",
     "validate": "ozx.validation.validate",
 }

@@ -16,9 +16,9 @@ from typing import Any
 
 from ozx.calls import public_call
 from ozx.errors import UsageError
-from ozx.flow.sources.location import StrPath
-from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.images.crops import Crop, CropSource, Spot, shuffled
+from ozx.ome.subset.region import ChannelsLike
+from ozx.places.place import StrPath
 
 try:
     import torch

@@ -7,9 +7,9 @@ from datetime import timedelta
 from cases.archive_builder import ArchiveBuilder, array, group
 from servers import serving
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.source import RemoteSource
+from ozx.places.byte_source import MemorySource
+from ozx.places.remote.source import RemoteSource
 
 MIB = 1 << 20
 TAIL = ("GET", f"bytes=-{MIB}")

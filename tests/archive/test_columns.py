@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.archive import columns as columns_module
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import parse_columns, read_columns
 from ozx.archive.directory import read_end
 from ozx.archive.records import CentralHeader
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 
 SIGNATURE = b"PK\1\2"
 

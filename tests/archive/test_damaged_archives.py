@@ -11,10 +11,10 @@ from cases.archive_builder import DESCRIPTOR, SENTINEL, Member, deflate, end_rec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import DirectoryBuilder, local_header
 from ozx.errors import OzxError
+from ozx.places.byte_source import MemorySource
 
 
 def ours(values):

@@ -6,9 +6,9 @@ import pytest
 from cases.archive_builder import Member, end_record, forge, locator
 from counting_source import CountingSource
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive, iter_headers, read_end
 from ozx.errors import FormatError, UnsupportedError
+from ozx.places.byte_source import MemorySource
 
 MEMBERS = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels" * 5), Member(b"0/c/1", b"")]
 

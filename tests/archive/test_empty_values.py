@@ -5,9 +5,9 @@ from agreement import check_agreement, errors_of
 from cases.archive_builder import ArchiveBuilder, array, group
 
 import ozx
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 
 ZEROED = dict.fromkeys(("crc32", "compressed", "uncompressed"), 0)
 VALUES = {"zarr.json": group(), "0/zarr.json": array([2], [1]), "0/c/0": b"\1234", "0/c/1": b"5678", "x": b"last"}

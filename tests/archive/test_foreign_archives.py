@@ -9,10 +9,10 @@ import zipfile
 
 import pytest
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, DEFLATED, FLAG_DATA_DESCRIPTOR, STORED
 from ozx.errors import UnsupportedError
+from ozx.places.byte_source import MemorySource
 
 RNG = random.Random(11)
 NOISE = RNG.randbytes(50_000)

@@ -3,9 +3,9 @@
 import pytest
 from cases.archive_builder import Member, forge
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import read_end
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 
 INNER = forge([Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"inner")])
 OUTER = forge([Member(b"zarr.json", b"{}"), Member(b"a.zip", INNER), Member(b"0/c/0", b"outer")])

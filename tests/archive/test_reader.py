@@ -16,10 +16,10 @@ from cases.archive_builder import (
 )
 from counting_source import CountingSource
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader, overlapping_pairs
 from ozx.errors import OzxError, UsageError
+from ozx.places.byte_source import MemorySource
 
 VALUES = {b"zarr.json": b"{}", b"0/c/0": random.Random(7).randbytes(5_000), b"0/c/1": b""}
 # Each value stored and deflated, the latter with a data descriptor.

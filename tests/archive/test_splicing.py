@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed import PROMISE, write_archive
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import parse_columns
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.splicing import splice
 from ozx.archive.writer import ArchiveWriter, local_header
 from ozx.errors import UnsupportedError
+from ozx.places.byte_source import MemorySource
 
 EDGE = 0xFFFFFFFF
 

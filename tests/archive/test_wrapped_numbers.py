@@ -10,11 +10,11 @@ from itertools import accumulate
 import pytest
 from cases.archive_builder import DESCRIPTOR, ArchiveBuilder, Member, end_record, zip64_extra
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 
 GIB = 1 << 30
 MODULUS = 4 * GIB

@@ -7,11 +7,11 @@ from io import BytesIO
 
 import pytest
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, DirectoryBuilder
 from ozx.errors import FormatError, UsageError
+from ozx.places.byte_source import MemorySource
 
 EDGE = 0xFFFFFFFF
 

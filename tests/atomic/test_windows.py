@@ -109,7 +109,7 @@ def test_a_file_that_stays_open_is_named_instead_of_a_refused_access(tmp_path, h
 
 
 def test_a_file_that_only_ozx_reads_is_replaced(tmp_path):
-    from ozx.archive.byte_source import FileSource  # noqa: PLC0415 (a room above)
+    from ozx.places.byte_source import FileSource  # noqa: PLC0415 (a room above)
 
     old, new = tmp_path / "a.ozx", tmp_path / "new"
     old.write_bytes(b"old")

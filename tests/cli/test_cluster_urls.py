@@ -13,8 +13,8 @@ from packed import pack_tree
 from tiffs import pixels, write
 
 import ozx as library
-from ozx.archive.remote.access import carrying_options, storage_options
 from ozx.flow.sinks.output import present_outputs
+from ozx.places.remote.access import carrying_options, storage_options
 
 pytestmark = pytest.mark.ci
 ozx = command()

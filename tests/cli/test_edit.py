@@ -10,7 +10,7 @@ from packed import pack_tree, sort_values, write_archive
 
 import ozx
 from ozx.cli.edit import describe_differences
-from ozx.hierarchy.edit.image import Difference
+from ozx.ome.edit.image import Difference
 from ozx.quoting import quote
 
 call = command("edit")

@@ -1,7 +1,7 @@
 """Bars of bytes and of files: their totals."""
 
-from ozx.archive.remote.deadline import count_traffic
 from ozx.cli.progress_bars import RichProgress
+from ozx.places.remote.deadline import count_traffic
 
 
 def tasks(bars):

@@ -12,7 +12,7 @@ from packed import pack_tree, sort_values, values_of, write_archive
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.hierarchy.recovered import describe_loss, merge_losses
+from ozx.ome.recovered import describe_loss, merge_losses
 
 CHUNK = {"node": "", "level": "0", "missing": 1, "of": 32, "within": {"c": [1, 2], "y": [192, 256], "x": [0, 64]}}
 SENTENCE = "1 of 32 chunks of level 0 is missing, within c=1:2, y=192:256, x=0:64"

@@ -23,9 +23,9 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore, ZipStore
 
 from docs.make_conformance import read_differences
-from ozx.hierarchy.keys import node_of
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON
+from ozx.zarr.keys import node_of
 
 _PACKAGES = {"zarr-python": "zarr"}
 

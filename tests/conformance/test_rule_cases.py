@@ -6,9 +6,9 @@ import pytest
 from cases.archive_builder import ArchiveBuilder
 from cases.table import CASES, WITHOUT_CASES
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import check_archive
 

@@ -41,15 +41,15 @@ SMALL_IMAGE = Hierarchy(
 POSIX = ("pread", "preadv", "readv", "pwrite", "pwritev", "copy_file_range")
 # Blocks so small that drawn hierarchies take the ways of large ones.
 SMALL = {
-    "ozx.hierarchy.relayout.rechunking.USUAL_BLOCK": [64],
+    "ozx.ome.relayout.rechunking.USUAL_BLOCK": [64],
     "ozx.flow.chunks.reshard._BATCH": [1, 3],
     "ozx.flow.chunks.spool._IN_MEMORY": [0, 100],
     "ozx.flow.sinks.fast_unpacking.ENOUGH_FOR_TWO": [1],
     "ozx.flow.sinks.fast_unpacking._SPAN": [300],
     "ozx.flow.sinks.fast_unpacking._PIECE": [1000],
-    "ozx.archive.positional_writing.READ": [300],
-    "ozx.archive.positional_writing._MOST_AT_ONCE": [300],
-    "ozx.archive.positional_writing._MOST_PARTS": [2],
+    "ozx.places.positional_writing.READ": [300],
+    "ozx.places.positional_writing._MOST_AT_ONCE": [300],
+    "ozx.places.positional_writing._MOST_PARTS": [2],
     "ozx.flow.sources.archive.MOST_IN_RUN": [2],
 }
 sizes = st.one_of(st.just({}), st.fixed_dictionaries({name: st.sampled_from(each) for name, each in SMALL.items()}))
@@ -532,7 +532,7 @@ def test_each_sink_gives_the_errors_of_the_source(places, sink, kind):  # noqa: 
 
 
 def test_few_blocks_wait_at_a_time(places, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("ozx.hierarchy.relayout.rechunking.USUAL_BLOCK", 64)
+    monkeypatch.setattr("ozx.ome.relayout.rechunking.USUAL_BLOCK", 64)
     executor = Patient()
     path = places.new(".ozx")
     ozx.write_image(path, np.arange(4096, dtype="u2").reshape(64, 64), chunks="y=8,x=8", shards="none", sync=False)
@@ -546,7 +546,7 @@ def test_few_blocks_wait_at_a_time(places, monkeypatch):  # noqa: F811
 
 
 def test_an_error_cancels_what_has_not_begun(places, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("ozx.hierarchy.relayout.rechunking.USUAL_BLOCK", 64)
+    monkeypatch.setattr("ozx.ome.relayout.rechunking.USUAL_BLOCK", 64)
     folder = places.new(".ome.zarr")
     path = places.new(".ozx")
     ozx.write_image(path, np.arange(4096, dtype="u2").reshape(64, 64), chunks="y=8,x=8", shards="none", codec="zstd")

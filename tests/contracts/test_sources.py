@@ -47,9 +47,9 @@ SMALL = {
     "ozx.flow.sources.archive.MOST_IN_RUN": [2],
     "ozx.flow.read_ahead._ROOM": [1, 3000],
     "ozx.flow.read_ahead._LONGEST": [1, 1000],
-    "ozx.archive.remote.folder._PAGE": [1, 3],
+    "ozx.places.remote.folder._PAGE": [1, 3],
     "ozx.archive.inflate._OUTPUT_BLOCK": [1000],
-    "ozx.archive.byte_source.READ": [700],
+    "ozx.places.byte_source.READ": [700],
     "ozx.flow.entry.READ": [700],
 }
 sizes = st.one_of(st.just({}), st.fixed_dictionaries({name: st.sampled_from(each) for name, each in SMALL.items()}))

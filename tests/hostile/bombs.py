@@ -45,8 +45,8 @@ from ozx.errors import OzxError
 
 with contextlib.suppress(ImportError):  # Windows has none, and does not run this
     import resource
-from ozx.flow.sources.location import Place
 from ozx.images.thumbnail import draw_thumbnail
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 
 MIB = 1 << 20

@@ -27,7 +27,6 @@ from stores import put
 import ozx
 from ozx.archive import columns, directory, entry_reading
 from ozx.archive.audit import gaps
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
 from ozx.archive.recovery import values as recovered_values
@@ -35,9 +34,10 @@ from ozx.archive.recovery.entries import TWO
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import OzxError
 from ozx.flow.repair.salvage import salvage
-from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.recover import _find as find_entries
+from ozx.places.byte_source import MemorySource
 from ozx.progress import NO_PROGRESS
+from ozx.zarr.keys import is_metadata_key
 
 Values = dict[str, bytes]
 #: Offset, number of removed bytes, and inserted bytes.

@@ -35,7 +35,7 @@ from ozx.cli.app import run
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.faults import FaultError, as_error
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 
 Values = dict[str, bytes]

@@ -21,9 +21,9 @@ from cases.table import CASES
 from mutations import mutate_bytes, mutate_document, to_text
 from posix_only import resource
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError
+from ozx.places.byte_source import MemorySource
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.validate import check_archive
 

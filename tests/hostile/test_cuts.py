@@ -11,10 +11,10 @@ from packed import PROMISE, unmarked, write_archive
 from stores import contents, pattern
 
 import ozx
-from ozx.archive.byte_source import FileSource
 from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.places.byte_source import FileSource
 
 pytestmark = pytest.mark.ci
 VALID = ArchiveBuilder.valid

@@ -9,10 +9,10 @@ from cases.archive_builder import ArchiveBuilder
 from damage import DAMAGES, Base, bases, check, edited, leave_out, mutate, wrapped_archive
 
 import ozx
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import iter_headers, read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 
 TRIES = 300
 SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"

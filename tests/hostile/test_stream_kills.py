@@ -12,7 +12,7 @@ from streams import assert_valid
 
 import ozx
 from ozx.errors import FormatError
-from ozx.images.streaming import open_chunks
+from ozx.streaming import open_chunks
 
 pytestmark = [pytest.mark.ci, needs_fork]
 

@@ -9,7 +9,7 @@ from ending import KILLS, needs_fork, random_endings
 from hierarchies import make_image
 
 import ozx
-from ozx.archive.remote import upload as upload_module
+from ozx.cloud import upload as upload_module
 
 pytestmark = [needs_fork, pytest.mark.ci]
 

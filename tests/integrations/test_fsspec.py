@@ -17,8 +17,8 @@ from packed import pack_tree
 import ozx
 from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
 from ozx.integrations.fsspec import OzxFileSystem
+from ozx.places.place import Place
 
 IMAGE = FIXTURES / "image.ome.zarr"
 

@@ -12,8 +12,8 @@ from hierarchies import FIXTURES
 from tiffs import needs_samples, pixels, sample
 
 import ozx
-from ozx.flow.sources.location import Place
 from ozx.images.image import GroupNodes
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 
 NAMES = ("image", "plate", "series", "sharded")

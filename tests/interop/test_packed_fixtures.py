@@ -9,7 +9,7 @@ from hierarchies import FIXTURES, HIERARCHIES, tree
 from judges import ARRAY_JUDGES, JUDGES, RefusalError, digests, require
 
 import ozx
-from ozx.hierarchy.keys import is_metadata_key, node_of
+from ozx.zarr.keys import is_metadata_key, node_of
 
 
 @pytest.fixture(scope="module", params=HIERARCHIES)

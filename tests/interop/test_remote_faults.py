@@ -13,8 +13,8 @@ from hierarchies import FIXTURES, make_image, tree
 from servers import serving, serving_folder
 
 import ozx
-from ozx.archive.remote import upload as upload_module
 from ozx.cli.app import run
+from ozx.cloud import upload as upload_module
 from ozx.errors import FormatError, ResourceError, UsageError
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")

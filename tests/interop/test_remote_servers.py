@@ -20,8 +20,8 @@ from cases.archive_builder import ArchiveBuilder, array, group
 from judges import REQUIRE_VARIABLE
 
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError, ResourceError
+from ozx.places.remote.source import RemoteSource
 
 MIB = 1 << 20
 CHUNK = random.Random(5).randbytes(400_000)

@@ -9,7 +9,7 @@ import pytest
 from hierarchies import FIXTURES
 
 import ozx
-from ozx.hierarchy.ro_crate import CRATE
+from ozx.ome.ro_crate import CRATE
 
 #: This variable names the interpreter of an environment with roc-validator.
 VARIABLE = "OZX_ROC_PYTHON"

@@ -15,11 +15,11 @@ from generated_images import documents, make_image
 from hierarchies import FIXTURES, HIERARCHIES
 
 import ozx
-from ozx.archive.byte_source import FileSource
 from ozx.desktop.viewer.file_server import FileServer
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, serving
-from ozx.hierarchy.keys import join_path
-from ozx.hierarchy.zarr.layout import parse_layout
+from ozx.places.byte_source import FileSource
+from ozx.zarr.keys import join_path
+from ozx.zarr.layout import parse_layout
 
 #: This variable names the interpreter of an environment with zarr-python 2, ome-zarr-py of its time, and zarrita.
 VARIABLE = "OZX_ZARR2_PYTHON"

@@ -12,7 +12,7 @@ from packed import zip_values
 
 import ozx
 from ozx.errors import FormatError, UsageError
-from ozx.hierarchy.ro_crate import CRATE
+from ozx.ome.ro_crate import CRATE
 from ozx.operations.digests import iter_digests
 from ozx.operations.info import inspect
 from ozx.operations.read_value import read_value

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import UsageError
-from ozx.hierarchy.comment import make_comment
+from ozx.ome.comment import make_comment
 from ozx.operations import detect
 from ozx.operations.detect import is_ozx
+from ozx.places.byte_source import FileSource
 
 IMAGE = tree(FIXTURES / "image.ome.zarr")
 GROUP = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'

@@ -14,11 +14,11 @@ from packed import pack_tree
 from reference_s3 import serving
 
 import ozx
-from ozx.archive.remote import replacement
 from ozx.archive.writer import ArchiveWriter
 from ozx.cli.app import run
+from ozx.cloud import replacement
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.comment import make_comment
+from ozx.ome.comment import make_comment
 from ozx.operations import repack as repack_module
 from ozx.operations.edit import edit
 

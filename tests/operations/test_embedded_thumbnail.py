@@ -13,8 +13,8 @@ from packed import values_of
 from PIL import Image
 
 import ozx
-from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.verify import verify
+from ozx.zarr.keys import is_metadata_key
 
 KEY = "Thumbnails/thumbnail.png"
 GROUP = "Thumbnails/zarr.json"

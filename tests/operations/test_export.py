@@ -17,8 +17,8 @@ from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
 from ozx.images.image import GroupNodes
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 
 
@@ -164,7 +164,7 @@ def test_axes_that_ome_tiff_has_not(tmp_path):
 )
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_chunks_and_tiles_that_do_not_fit_together(tmp_path, monkeypatch, chunks, tile, jobs):
-    monkeypatch.setattr("ozx.images.ome_tiff.file.BLOCK_BYTES", 2048)
+    monkeypatch.setattr("ozx.exporting.file.BLOCK_BYTES", 2048)
     array = pixels((3, 70, 90))
     source = make(tmp_path / "a.zarr", [array, array[:, ::2, ::2]], "zyx", chunks=chunks)
     ozx.export(source, tmp_path / "a.tif", tile=tile, jobs=jobs)
@@ -184,7 +184,7 @@ def test_each_chunk_is_read_once(tmp_path, monkeypatch):
     array = pixels((2, 130, 170))
     source = make(tmp_path / "a.zarr", [array, array[:, ::2, ::2]], "zyx", chunks=(2, 40, 30))
     monkeypatch.setattr(LocalStore, "get", counted)
-    monkeypatch.setattr("ozx.images.ome_tiff.file.BLOCK_BYTES", 20_000)
+    monkeypatch.setattr("ozx.exporting.file.BLOCK_BYTES", 20_000)
     ozx.export(source, tmp_path / "a.tif", tile=16)
     chunks = [key for key in read_keys if "/c/" in key]
     assert len(chunks) == len(set(chunks)) == 4 * 6 + 2 * 3
@@ -256,7 +256,7 @@ def test_levels_of_rounded_lengths_cover_the_same_area(tmp_path, rounding, has_t
 def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
     source = FIXTURES / "image.ome.zarr"
     assert not ozx.export(source, tmp_path / "a.tif").bigtiff
-    monkeypatch.setattr("ozx.images.ome_tiff.file.LARGEST_CLASSIC", 300_000)
+    monkeypatch.setattr("ozx.exporting.file.LARGEST_CLASSIC", 300_000)
     assert ozx.export(source, tmp_path / "b.tif").bigtiff
     assert (tmp_path / "b.tif").read_bytes()[:4] == b"II\x2b\0"
     assert_same(source, tmp_path / "b.tif")

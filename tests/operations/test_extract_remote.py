@@ -9,8 +9,8 @@ from fault_proxy import proxying
 from servers import serving
 
 import ozx
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
+from ozx.places.byte_source import MemorySource
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

@@ -9,7 +9,7 @@ import pytest
 import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sinks.directory import check_keys
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 OUTPUTS = [
     "CON",

@@ -11,10 +11,10 @@ from hierarchies import FIXTURES, group, tree
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 from uris import ozx_uri
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, UsageError
-from ozx.hierarchy.images import Well
+from ozx.ome.images import Well
 from ozx.operations.info import MOST_IMAGES, Container, inspect
+from ozx.places.byte_source import FileSource
 
 KINDS = {"image": "image", "plate": "plate", "series": "series", "sharded": "image", "legacy": "image"}
 

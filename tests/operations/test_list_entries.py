@@ -8,8 +8,8 @@ from packed import PROMISE, pack_tree, sort_values, write_archive
 
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sources.browsing import FileSource
-from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.list_entries import list_entries
+from ozx.zarr.keys import is_metadata_key
 
 IMAGE = FIXTURES / "image.ome.zarr"
 

@@ -24,13 +24,13 @@ from uris import ozx_uri
 from zarr.storage import ZipStore
 
 import ozx
-from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.atomic.locks import lock_file
 from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError, UsageError
-from ozx.hierarchy.partial_hierarchy import PartialHierarchy
+from ozx.ome.partial_hierarchy import PartialHierarchy
 from ozx.operations import recover as module
 from ozx.operations.recover import recover
+from ozx.places.positional_reading import open_for_reading
 
 FEW = 15
 MANY = int(os.environ.get("OZX_DAMAGES", "1000"))

@@ -7,8 +7,8 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from servers import serving
 
 import ozx
-from ozx.archive.remote import source
 from ozx.operations.verify import verify
+from ozx.places.remote import source
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

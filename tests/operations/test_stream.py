@@ -10,11 +10,11 @@ from streams import assert_same_images, assert_valid, wait_until_encoded
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
-from ozx.hierarchy.images import Records
-from ozx.images.streaming.encoding_threads import EncodingThreads
-from ozx.images.streaming.open_chunks import OpenChunks
-from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.ome.images import Records
 from ozx.operations.stream import stream
+from ozx.streaming.encoding_threads import EncodingThreads
+from ozx.streaming.open_chunks import OpenChunks
+from ozx.streaming.streamed_image import StreamedImage
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (5, 2, 300, 400)).astype("uint16")
 WORDS = {"axes": "tcyx", "dtype": "uint16", "sync": False}

@@ -13,8 +13,8 @@ from streams import assert_valid, wait_until_encoded
 
 import ozx
 from ozx.errors import FormatError, ResourceError
-from ozx.images.streaming import frame_records, open_chunks
-from ozx.images.streaming.stream_file import StreamFile
+from ozx.streaming import frame_records, open_chunks
+from ozx.streaming.stream_file import StreamFile
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (9, 2, 300, 400)).astype("uint16")
 WORDS = {"axes": "tcyx", "shape": (None, 2, 300, 400), "dtype": "uint16", "codec": "zstd:1", "sync": False}

@@ -16,10 +16,10 @@ from servers import serving
 from uris import ozx_uri
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
 from ozx.images.pictures.raster import encode_png
 from ozx.images.thumbnail import draw_thumbnail
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 
 

@@ -10,7 +10,7 @@ import reference_s3
 from buckets import use_endpoint
 from hierarchies import make_image
 
-from ozx.archive.remote.upload import part_size_for
+from ozx.cloud.upload import part_size_for
 
 pytestmark = [pytest.mark.ci, pytest.mark.posix("reads /proc/self/status", on="linux")]
 
@@ -20,7 +20,8 @@ MOST = 320  # MiB that a run may add: seven parts of 32 MiB in memory, and a hal
 PROGRAM = """
 import json, re, sys
 import ozx, boto3, numpy
-from ozx.archive.remote import s3, upload
+from ozx.cloud import s3
+from ozx.cloud import upload
 
 upload._USUAL_PART = int(sys.argv[3])
 

@@ -89,7 +89,7 @@ class TestOutputs:
 PROGRAM = """
 import sys, time
 import ozx
-from ozx.archive.remote import upload
+from ozx.cloud import upload
 
 upload._USUAL_PART = 5 << 20
 send = upload.Upload._send_part

@@ -13,7 +13,7 @@ from ome_zarr_models.v05 import Image
 
 import ozx
 from ozx.errors import ResourceError, UnsupportedError, UsageError
-from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.ome.colors import ShownChannel
 from ozx.operations.write_image import write_image
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (2, 300, 400)).astype("uint16")

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ozx.errors import OzxError
-from ozx.hierarchy.ome.conversion import VERSIONS, convert_group
-from ozx.hierarchy.ome.model import parse_ome
-from ozx.hierarchy.ome.placing import place_image, place_scene
+from ozx.ome.conversion import VERSIONS, convert_group
+from ozx.ome.model import parse_ome
+from ozx.ome.placing import place_image, place_scene
 from ozx.validation.conformance import check_attributes
 from ozx.validation.hierarchy import check_documents
 

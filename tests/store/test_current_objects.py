@@ -11,8 +11,8 @@ from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteReques
 from zarr.core.buffer import default_buffer_prototype
 
 import ozx
-from ozx.archive.remote.folder import RemoteFolder
 from ozx.errors import FormatError
+from ozx.places.remote.folder import RemoteFolder
 from ozx.store import current_objects
 from ozx.store.current_objects import CurrentObjects
 from ozx.store.read_only_stores import SourceStore

@@ -11,9 +11,9 @@ from cases.archive_builder import ArchiveBuilder
 from stores import pattern
 
 from ozx import FormatError, UnsupportedError
-from ozx.archive import positional_writing
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter, local_header
+from ozx.places import positional_writing
 from ozx.store.finishing import move_entries
 
 VALUES = {f"0/c/{n}": pattern(n, n * 1_000) for n in range(8)}

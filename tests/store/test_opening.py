@@ -11,7 +11,7 @@ from packed import pack_tree, write_archive, zip_values
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 
 

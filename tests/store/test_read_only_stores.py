@@ -7,8 +7,8 @@ from zarr.core.buffer import default_buffer_prototype
 
 from ozx.errors import FormatError, UsageError
 from ozx.flow.repair.hierarchy import open_repaired
-from ozx.flow.sources.location import Place
 from ozx.images.image import GroupNodes
+from ozx.places.place import Place
 from ozx.store.opening import opened_hierarchy
 from ozx.store.read_only_stores import SourceStore
 

@@ -14,7 +14,7 @@ from round_trips import RoundTrips
 from servers import serving
 
 import ozx
-from ozx.archive.remote import source
+from ozx.places.remote import source
 
 for package in ("obstore", "boto3"):
     pytest.importorskip(package, reason=f"{package} is not installed")

@@ -9,7 +9,7 @@ from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachi
 from zarr.testing.store import StoreTests
 
 from ozx import OzxStore, UsageError
-from ozx.archive.byte_source import FileSource
+from ozx.places.byte_source import FileSource
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 

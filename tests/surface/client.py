@@ -15,8 +15,6 @@ import zarr
 from numpy.typing import NDArray
 
 import ozx
-from ozx.images.streaming.frame_stream import FrameStream, StreamResult
-from ozx.images.streaming.stream_images import Camera
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
@@ -31,6 +29,8 @@ from ozx.operations.unpack import UnpackResult
 from ozx.operations.write_image import WriteImageResult
 from ozx.store.extension_groups import OpenedGroup
 from ozx.store.live.group import LiveGroup
+from ozx.streaming.frame_stream import FrameStream, StreamResult
+from ozx.streaming.stream_images import Camera
 from ozx.validation.report import Finding, Report
 
 

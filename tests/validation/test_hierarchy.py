@@ -7,11 +7,11 @@ import pytest
 from cases.archive_builder import array, group
 
 from ozx.errors import FormatError
-from ozx.hierarchy.zarr.extensions import registry_date
 from ozx.validation import hierarchy
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.zarr.extensions import registry_date
 
 WRONG = array([4], [4]).replace(b'"fill_value": 0', b'"fill_value": 300')
 

@@ -13,9 +13,9 @@ from links import make_link
 from packed import pack_tree, zip_values
 
 import ozx
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, UsageError
+from ozx.places.byte_source import MemorySource
 from ozx.validation.container import zip as zip_rules
 from ozx.validation.hierarchy import Options
 from ozx.validation.report import Finding, Report, Where

@@ -4,19 +4,17 @@
     One layout per record of APPNOTE.TXT: local file header, central directory header, end records.
 ``extra_fields``
     The extra fields of records, and the names that some of them hold.
-``positional_reading``, ``positional_writing``
-    The only modules with POSIX-only calls; each has a portable fallback.
-``byte_source``, ``remote/``
-    ``read_at(offset, length)`` for a file, for bytes in memory and for a URL.
 ``names/``
     Entry names: decoding, a compact table of a million names, an index by hash.
 ``directory``, ``columns``
     Finding and checking of the end records and the central directory, archives within archives too; the directory as
     arrays, and entries that are no plain files.
-``crc32``, ``inflate``
-    Checksums and their combination; deflate and Deflate64.
+``inflate``
+    Deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
     Reading of one entry's value, of adjacent values with one read, and of many short spans with few reads.
+``remote_reading``
+    Reading of one entry at a URL with as few requests as possible.
 ``other_formats``
     Detection of other file formats by first bytes and names, with hints on conversion to .ozx.
 ``reader``, ``writer``, ``splicing``

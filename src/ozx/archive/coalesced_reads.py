@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource
+from ozx.places.byte_source import ByteSource
 from ozx.threads import map_ahead
 
 # Reading a gap of this length costs about as much as a second read.

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, check_headers_before, is_header_at, iter_headers, read_directory
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
@@ -25,6 +24,7 @@ from ozx.archive.records import (
     resolve_zip64,
 )
 from ozx.errors import FormatError
+from ozx.places.byte_source import ByteSource
 
 # APPNOTE 4.3.12, as in `records.CENTRAL_HEADER`.
 _FIELDS = (

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ozx.archive.byte_source import ByteSource, keep_span, read_exactly
 from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
-from ozx.archive.positional_reading import READ
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -33,6 +31,8 @@ from ozx.archive.records import (
     local_header_length,
 )
 from ozx.errors import FormatError, UnsupportedError
+from ozx.places.byte_source import ByteSource, keep_span, read_exactly
+from ozx.places.positional_reading import READ
 from ozx.quoting import quote
 
 # Reasons for a directory that is not where, or not as long as, the end records say.

@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import Columns
-from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import (
@@ -21,6 +19,8 @@ from ozx.archive.records import (
     LOCAL_SIGNATURE,
     local_header_length,
 )
+from ozx.crc32 import crc32
+from ozx.places.byte_source import MemorySource
 
 _ZIP64_VERSION = 45
 # 4.5.3: header id and length of the data; original and stored size follow, eight bytes each.

@@ -8,8 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from ozx.archive.byte_source import ByteSource, iter_exactly, keep_span, read_exactly
-from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import contradicting_path, entry_name
 from ozx.archive.records import (
     CENTRAL_SIGNATURE,
@@ -31,7 +29,9 @@ from ozx.archive.records import (
     method_name,
     resolve_zip64,
 )
+from ozx.crc32 import crc32
 from ozx.errors import FormatError, UnsupportedError
+from ozx.places.byte_source import ByteSource, iter_exactly, keep_span, read_exactly
 
 # Nearly all local file headers are shorter, so that one read suffices.
 _HEADER_GUESS = 512

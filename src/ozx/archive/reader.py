@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.columns import Columns, read_columns
-from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
 from ozx.archive.entry_reading import (
     check_crc32,
@@ -35,7 +33,7 @@ from ozx.archive.records import (
     LocalHeader,
     method_name,
 )
-from ozx.archive.remote.reading import (
+from ozx.archive.remote_reading import (
     Part,
     Steps,
     follow,
@@ -44,10 +42,12 @@ from ozx.archive.remote.reading import (
     leading_span,
     predicted_data_offset,
 )
+from ozx.crc32 import crc32
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.places.byte_source import ByteSource, FileSource, read_exactly
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.source import RemoteSource
+    from ozx.places.remote.source import RemoteSource
 
 _LAST_OF_ASCII = 0x7F
 _MOST_OVERLAPS = 100

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import Run
 from ozx.archive.columns import Columns, gather, numbers, parse_columns
-from ozx.archive.crc32 import crc32
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import (
     CENTRAL_HEADER,
@@ -20,7 +18,9 @@ from ozx.archive.records import (
     iter_extra_fields,
 )
 from ozx.archive.writer import DirectoryBuilder, local_header
+from ozx.crc32 import crc32
 from ozx.errors import UnsupportedError
+from ozx.places.byte_source import Run
 
 # APPNOTE 4.3.12: the places of the sizes and of the offset in a central directory header.
 _COMPRESSED, _UNCOMPRESSED, _EXTRA_LENGTH, _OFFSET = 20, 24, 30, 42

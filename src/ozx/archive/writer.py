@@ -13,9 +13,7 @@ import functools
 import struct
 from collections.abc import Iterable, Sequence
 
-from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_writing import copy_range, write_parts_at
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -32,7 +30,9 @@ from ozx.archive.records import (
     ZIP64_LOCATOR,
     ZIP64_LOCATOR_SIGNATURE,
 )
+from ozx.crc32 import crc32
 from ozx.errors import FormatError, UsageError
+from ozx.places.positional_writing import copy_range, write_parts_at
 
 _VERSION = 45  # 4.4.3.2: 4.5, the first with ZIP64
 _MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs use the mode below

@@ -202,7 +202,7 @@ def _check_repeated(known: Mapping[str, click.Option], words: Sequence[str]) -> 
 
 def _is_unit(word: str) -> bool:
     """Return whether a word is a unit, and not the name of a file."""
-    from ozx.hierarchy.ome.units import check_unit  # noqa: PLC0415 (seldom needed)
+    from ozx.ome.units import check_unit  # noqa: PLC0415 (seldom needed)
 
     try:
         return bool(check_unit(word)) and not os.path.lexists(word)
@@ -423,7 +423,7 @@ def version_text(*, verbose: bool) -> str:
     if verbose:
         import platform  # noqa: PLC0415 (late, for a quick --help)
 
-        from ozx.archive import crc32  # noqa: PLC0415
+        from ozx import crc32  # noqa: PLC0415
         from ozx.archive.inflate import deflate64_decoder  # noqa: PLC0415
 
         lines.append(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from ozx.errors import UsageError
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.missing_files import hint_at_pattern, is_pattern
 from ozx.quoting import quote
+from ozx.zarr.keys import LEGACY_METADATA, METADATA
 
 _LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
 _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."

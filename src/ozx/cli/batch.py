@@ -23,7 +23,7 @@ from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.flow.batch import FileResult, describe_failure, run_each
 from ozx.flow.sinks.target import beside_source
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.quoting import quote
 

@@ -15,7 +15,7 @@ from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.options import metadata_options, node_option, parse_metadata, result_options
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.image import Difference
+from ozx.ome.edit.image import Difference
 from ozx.operations.edit import EditResult, edit
 from ozx.progress import Progress
 

@@ -11,7 +11,7 @@ from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
 from ozx.cli.options import join_parts, node_option, part_options, result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
-from ozx.hierarchy.subset.hierarchy import ExtractedImage
+from ozx.ome.subset.hierarchy import ExtractedImage
 from ozx.operations.extract import ExtractResult, extract
 
 

@@ -12,11 +12,11 @@ from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.options import access_options, node_option
 from ozx.cli.output import format_bytes, one_line, print_json, say_error
 from ozx.errors import OzxError
-from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.images import ImageSummary, LevelSummary
-from ozx.hierarchy.keys import component_order, missing_groups
-from ozx.hierarchy.ome.model import Axis, CoordinateSystem, End, Transformation
+from ozx.ome.comment import parse_comment
+from ozx.ome.images import ImageSummary, LevelSummary
+from ozx.ome.model import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, NodeSummary, PlateSummary, inspect
+from ozx.zarr.keys import component_order, missing_groups
 
 # Draw the tree of a hierarchy as text.
 

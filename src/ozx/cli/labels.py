@@ -12,7 +12,7 @@ from ozx.cli.batch import progress_bar
 from ozx.cli.options import node_option, result_options
 from ozx.cli.output import one_line, print_json, print_result, printable
 from ozx.errors import UsageError
-from ozx.hierarchy.images import ImageSummary
+from ozx.ome.images import ImageSummary
 from ozx.operations.info import inspect
 from ozx.operations.labels import LabelsResult, add_labels, remove_labels
 

@@ -11,10 +11,10 @@ from typing import Any, Self
 import click
 
 import ozx
-from ozx.archive.remote.access import parse_storage_options, storage_options
 from ozx.errors import ResourceError, UsageError
 from ozx.extras import install_hint
-from ozx.hierarchy.ome.conversion import VERSIONS
+from ozx.ome.conversion import VERSIONS
+from ozx.places.remote.access import parse_storage_options, storage_options
 
 # A function that becomes a command, and a decorator of it.
 _Command = Callable[..., Any]
@@ -229,7 +229,7 @@ metadata_options = together(
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
     """Return a command's options with the lists of channel names and colours split."""
-    from ozx.hierarchy.subset.region import split_names  # noqa: PLC0415 (for two commands; the others load it in vain)
+    from ozx.ome.subset.region import split_names  # noqa: PLC0415 (for two commands; the others load it in vain)
 
     lists = [name for name in ("channel_names", "colors") if options[name] is not None]
     return options | {name: split_names(options[name]) for name in lists}

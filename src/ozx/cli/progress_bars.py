@@ -24,8 +24,8 @@ from rich.progress import (
 from rich.progress import Progress as RichBars
 from rich.text import Text
 
-from ozx.archive.remote.deadline import Traffic, traffic
 from ozx.cli.output import format_bytes
+from ozx.places.remote.deadline import Traffic, traffic
 
 
 class _Column(ProgressColumn):

@@ -13,7 +13,7 @@ from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
 from ozx.flow.repair.salvage import ArrayLoss, LostChunk
-from ozx.hierarchy.recovered import describe_pixels, pixels_by_axis
+from ozx.ome.recovered import describe_pixels, pixels_by_axis
 from ozx.operations.recover import RecoverResult, recover
 
 _MOST_LINES = 20

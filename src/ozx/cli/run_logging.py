@@ -19,7 +19,7 @@ from ozx.cli.options import RunOptions, SharedOption, together
 from ozx.cli.output import say
 from ozx.errors import UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 # Options that change messages and logs, but not the output files.
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}

@@ -9,7 +9,7 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.options import node_option
 from ozx.cli.output import say
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 
 @click.command("serve")

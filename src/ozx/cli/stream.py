@@ -13,11 +13,11 @@ from ozx.cli.options import new_layout_options, parse_metadata, store_options
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
-from ozx.hierarchy.ome.conversion import VERSIONS
-from ozx.hierarchy.subset.region import split_names
-from ozx.images.streaming.frame_stream import StreamResult
-from ozx.images.streaming.frames import read_frames
+from ozx.ome.conversion import VERSIONS
+from ozx.ome.subset.region import split_names
 from ozx.operations.stream import stream
+from ozx.streaming.frame_stream import StreamResult
+from ozx.streaming.frames import read_frames
 
 
 @click.command("stream")

@@ -20,11 +20,11 @@ from ozx.cli.output import one_line, print_json, say
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError, shortened
 from ozx.flow.batch import FileResult, describe_failure
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS
 from ozx.validation.report import LEVELS, REVISIONS, SEVERITIES, Finding, Level, Report, Severity
 from ozx.validation.validate import PROFILES, Outcome, validate_many
+from ozx.zarr.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 
 # Format the report of ``ozx validate``: findings by node, the worst first, and how to repair them.
 

@@ -11,7 +11,7 @@ from html import escape
 import ozx
 from ozx.cli.output import one_line
 from ozx.errors import OzxError
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.validation.report import SEVERITIES, Finding, Report
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import Outcome

@@ -8,7 +8,7 @@ from ozx.cli.arguments import expand_argument
 from ozx.cli.options import node_option, store_options
 from ozx.cli.output import say
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 
 @click.command("view")

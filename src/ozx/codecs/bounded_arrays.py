@@ -37,7 +37,7 @@ from ozx.codecs.bounded_filters import (
 )
 from ozx.codecs.zarr_errors import missing_codec
 from ozx.errors import OzxError, ResourceError
-from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
+from ozx.zarr.codecs import CHECKSUM_BYTES
 
 # Bytes decoded at once, unless a single chunk is larger.
 _DECODED_AT_ONCE = 96 << 20

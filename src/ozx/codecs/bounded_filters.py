@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ozx.codecs.bounded import BOUNDED, OversizeError, decompress
-from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
+from ozx.zarr.codecs import CHECKSUM_BYTES
 
 CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
 SAME_SIZE = frozenset(("bitround", "shuffle"))

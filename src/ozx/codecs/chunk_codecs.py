@@ -21,8 +21,8 @@ from ozx.codecs.bounded import BOUNDED, OversizeError, check_blosc_header, decom
 from ozx.codecs.bounded_filters import largest_stored
 from ozx.codecs.buffers import scratch
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedConfiguration, parse_named
-from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
+from ozx.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.layout import IndexFormat, parse_index_format
 
 # Booleans, numbers and times: types whose values are stored directly as bytes.
 _PLAIN_KINDS = frozenset("biufcmM")

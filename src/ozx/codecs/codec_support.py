@@ -8,7 +8,7 @@ from zarr import config, registry
 from zarr.core.metadata import v3
 from zarr.dtype import data_type_registry
 
-from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
+from ozx.zarr.codecs import NamedConfiguration, parse_named
 
 # So many lengths of chunks need little memory.
 _MOST_LENGTHS = 1 << 20

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ozx.codecs.chunk_codecs import ChunkCodec, compile_codecs, compile_v2, is_filled
 from ozx.codecs.zarr_errors import check_codecs_installed, missing_codec, words_of
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.relayout.layout_choice import understands_relayout
-from ozx.hierarchy.zarr.layout import relayout_document
-from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, normalise_document
-from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
+from ozx.ome.relayout.layout_choice import understands_relayout
+from ozx.zarr.json_reading import Document
+from ozx.zarr.keys import METADATA
+from ozx.zarr.layout import relayout_document
+from ozx.zarr.normalisation import DECODING_POINTS, normalise_document
+from ozx.zarr.v2_arrays import parse_v2_layout
 
 if TYPE_CHECKING:
     import zarr

@@ -14,8 +14,8 @@ from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import OzxError
 from ozx.faults import FaultError
 from ozx.flow.batch_checks import check_distinct, check_room
-from ozx.flow.sources.location import Place
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
+from ozx.places.place import Place
 from ozx.progress import Progress, StoppableProgress
 from ozx.quoting import quote
 from ozx.threads import checked_jobs, working

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 
 from ozx.errors import UsageError, resource_error
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 # The usual file systems of these systems do not distinguish a.ozx and A.ozx.
 _FOLDS_NAMES = os.name == "nt" or sys.platform == "darwin"

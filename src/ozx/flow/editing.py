@@ -5,10 +5,10 @@ from __future__ import annotations
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.wrong_sources import refuse_images
-from ozx.hierarchy.edit.plan import EditPlan, edit_hierarchy
-from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.keys import DRAW_AGAIN, ORIGINAL_METADATA, THUMBNAIL
-from ozx.hierarchy.nodes import NodeCollector, ome_at
+from ozx.ome.edit.plan import EditPlan, edit_hierarchy
+from ozx.ome.edit.request import Edits
+from ozx.ome.nodes import NodeCollector, ome_at
+from ozx.zarr.keys import DRAW_AGAIN, ORIGINAL_METADATA, THUMBNAIL
 
 
 def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:

@@ -9,9 +9,9 @@ from itertools import accumulate, groupby, islice, pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.directory import ends_archive
-from ozx.archive.positional_reading import MOST_IN_RUN, READ, divided, open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
 from ozx.marks import FileMark, changed, mark_of, other_length, regular_mark
+from ozx.places.positional_reading import MOST_IN_RUN, READ, divided, open_for_reading, read_vectors_at
 
 P = TypeVar("P")
 

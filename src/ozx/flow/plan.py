@@ -15,12 +15,12 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.changes import JsonStyles
-from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, breadth_first
-from ozx.hierarchy.ome.versions import is_known, version_of
+from ozx.ome.comment import make_comment
+from ozx.ome.versions import is_known, version_of
 from ozx.threads import Workers
+from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_reading import Document, dump_document, parse_document
+from ozx.zarr.keys import METADATA, breadth_first
 
 
 @dataclass

@@ -13,8 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ozx.archive.positional_reading import divided
 from ozx.flow.entry import BytesPart, Entry, Part, read_part
+from ozx.places.positional_reading import divided
 
 # Simultaneous requests: to a web server, and to an object store.
 _REQUESTS, _MOST_REQUESTS = 64, 128

@@ -13,8 +13,8 @@ from ozx.atomic.tree_record import TIMES_PROVE, TreeRecord, name_some
 from ozx.atomic.tree_removal import finish_removal, has_mark, read_marker, remove_recorded, write_marker
 from ozx.errors import ResourceError, UsageError, raise_error
 from ozx.flow.sources.listing import Listing, list_directory
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.progress import Progress
+from ozx.zarr.keys import LEGACY_METADATA, METADATA
 
 # Removed first: without these files, the remaining files are no hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))

@@ -18,13 +18,13 @@ from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from ozx.archive.remote.access import carrying_options
 from ozx.atomic.host import this_host
 from ozx.atomic.targets import absolute_path
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
 from ozx.flow.sinks.output import present_outputs
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
+from ozx.places.remote.access import carrying_options
 from ozx.progress import NO_PROGRESS, Progress
 
 _SECONDS_BETWEEN_REPORTS = 0.5

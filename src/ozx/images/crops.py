@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.remote.folder import RemoteFolder
 from ozx.errors import MissingFileError, OzxError, UsageError, resource_errors
-from ozx.flow.sources.location import Place, StrPath, given_path
-from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.images.image import GroupNodes, Image
 from ozx.images.selection import choose_channels, choose_level
 from ozx.missing_files import is_pattern
+from ozx.ome.images import image_paths
+from ozx.ome.subset.region import ChannelsLike
+from ozx.places.place import Place, StrPath, given_path
+from ozx.places.remote.folder import RemoteFolder
 from ozx.store.level import factor_between
 from ozx.store.opening import open_hierarchy
 from ozx.threads import default_jobs, map_ahead

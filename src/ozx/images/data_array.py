@@ -12,7 +12,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from ozx.errors import FormatError
-from ozx.hierarchy.ome.model import Axis
+from ozx.ome.model import Axis
 from ozx.store.level import Level
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ozx.hierarchy.ome.colors import RGBA, ShownChannel, Window
-from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.pixel_source import PixelSource
+from ozx.ome.colors import RGBA, ShownChannel, Window
+from ozx.ome.units import PixelSize
 
 
 @dataclass(frozen=True, slots=True)

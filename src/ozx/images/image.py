@@ -25,10 +25,10 @@ from zarr.storage import WrapperStore
 from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, OzxError, OzxWarning, UnknownNameError, UsageError
 from ozx.extras import needed
-from ozx.hierarchy.images import LABELS, image_paths, label_paths
-from ozx.hierarchy.keys import METADATA, join_path
-from ozx.hierarchy.nodes import Node
-from ozx.hierarchy.ome.colors import (
+from ozx.images.pictures.drawing import DrawnPlate, draw_image, draw_plate
+from ozx.images.pictures.raster import encode_png
+from ozx.images.selection import Bounds, choose_channels, choose_level, make_key, read_part, split_region
+from ozx.ome.colors import (
     LabelDisplay,
     ShownChannel,
     ShownPlane,
@@ -36,7 +36,8 @@ from ozx.hierarchy.ome.colors import (
     parse_shown_channels,
     parse_shown_plane,
 )
-from ozx.hierarchy.ome.model import (
+from ozx.ome.images import LABELS, image_paths, label_paths
+from ozx.ome.model import (
     Axis,
     Multiscale,
     OmeMetadata,
@@ -45,15 +46,14 @@ from ozx.hierarchy.ome.model import (
     parse_ome,
     unapplied_note,
 )
-from ozx.hierarchy.ome.units import check_unit
-from ozx.hierarchy.recovered import Loss, describe_loss, losses_below, losses_of
-from ozx.hierarchy.subset.region import ChannelsLike
-from ozx.hierarchy.zarr.layout import unsupported_grid
-from ozx.images.pictures.drawing import DrawnPlate, draw_image, draw_plate
-from ozx.images.pictures.raster import encode_png
-from ozx.images.selection import Bounds, choose_channels, choose_level, make_key, read_part, split_region
+from ozx.ome.nodes import Node
+from ozx.ome.recovered import Loss, describe_loss, losses_below, losses_of
+from ozx.ome.subset.region import ChannelsLike
+from ozx.ome.units import check_unit
 from ozx.store.array import opened_array
 from ozx.store.level import Level
+from ozx.zarr.keys import METADATA, join_path
+from ozx.zarr.layout import unsupported_grid
 
 if TYPE_CHECKING:
     import dask.array

@@ -12,13 +12,13 @@ import zarr
 from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.recovered import describe_loss
-from ozx.hierarchy.subset.region import ChannelsLike
 from ozx.images.image import GroupNodes, Image
 from ozx.images.plate_fields import plate_fields
 from ozx.images.selection import Bounds
+from ozx.ome.images import image_paths
+from ozx.ome.recovered import describe_loss
+from ozx.ome.subset.region import ChannelsLike
+from ozx.places.place import Place
 from ozx.store.opening import open_hierarchy, open_in_file
 
 if TYPE_CHECKING:

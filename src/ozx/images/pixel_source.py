@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import UsageError
 from ozx.flow.tasks import check_same, look_at
-from ozx.hierarchy.subset.levels import Box
+from ozx.ome.subset.levels import Box
 
 #: A block: a slice for each axis.
 Region = tuple[slice, ...]

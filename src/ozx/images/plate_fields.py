@@ -16,12 +16,12 @@ import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError
-from ozx.hierarchy.images import placed_wells
-from ozx.hierarchy.keys import join_path
-from ozx.hierarchy.nodes import ome_at
-from ozx.hierarchy.ome.model import Plate
 from ozx.images.image import ByName, GroupNodes, Image, ImageAxis
+from ozx.ome.images import placed_wells
+from ozx.ome.model import Plate
+from ozx.ome.nodes import ome_at
 from ozx.store.level import Index, Level
+from ozx.zarr.keys import join_path
 
 Slices = tuple[slice, ...]
 

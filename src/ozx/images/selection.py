@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import ResourceError, UsageError
-from ozx.hierarchy.ome.model import Axis, unknown_axis
-from ozx.hierarchy.ome.units import check_unit, unit_factor
-from ozx.hierarchy.subset.region import (
+from ozx.ome.model import Axis, unknown_axis
+from ozx.ome.subset.region import (
     ChannelsLike,
     IndexRange,
     UnitRange,
@@ -22,6 +21,7 @@ from ozx.hierarchy.subset.region import (
     parse_channels,
     parse_region,
 )
+from ozx.ome.units import check_unit, unit_factor
 from ozx.store.level import Level, factor_between
 
 #: A range (start, stop) along an axis, or one position; None is an end of the image.

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
-from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.keys import METADATA, THUMBNAIL, join_path
-from ozx.hierarchy.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
-from ozx.hierarchy.zarr_v2.groups import group_document
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.drawing import draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png, pillow
 from ozx.images.plate_fields import plate_fields
+from ozx.ome.images import image_paths
+from ozx.ome.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
+from ozx.ome.v2_groups import group_document
+from ozx.zarr.keys import METADATA, THUMBNAIL, join_path
 
 pillow()  # without it, an error before anything is read
 

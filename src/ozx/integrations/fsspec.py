@@ -18,7 +18,7 @@ from zarr.abc.store import RangeByteRequest
 
 from ozx.archive.records import STORED
 from ozx.errors import UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.store.reading import ArchiveSession
 
 _SCHEME = "ozx://"

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ozx.hierarchy.ome.model import row_name
-from ozx.images.streaming.frame_records import LONGEST_TEXT, MOST_FIELDS
-from ozx.images.streaming.frame_stream import FrameStream, StreamResult
+from ozx.ome.model import row_name
 from ozx.operations.stream import stream
+from ozx.streaming.frame_records import LONGEST_TEXT, MOST_FIELDS
+from ozx.streaming.frame_stream import FrameStream, StreamResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

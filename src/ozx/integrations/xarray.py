@@ -19,11 +19,11 @@ import zarr
 from xarray.backends import BackendEntrypoint
 
 from ozx.errors import FormatError, UsageError
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.keys import join_path
 from ozx.images.image import GroupNodes, Image
+from ozx.ome.images import image_paths
+from ozx.places.place import Place
 from ozx.store.opening import open_group
+from ozx.zarr.keys import join_path
 
 _SHOWN = 3  # images named in a message
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from ozx.archive.byte_source import ByteSource, FileSource, MemorySource
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import iter_value
 from ozx.archive.records import (
@@ -18,10 +17,11 @@ from ozx.archive.records import (
 )
 from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError
-from ozx.flow.sources.location import given_path
-from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.json.reading import LONGEST_DOCUMENT, as_object, parse_document
-from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.ome.comment import parse_comment
+from ozx.places.byte_source import ByteSource, FileSource, MemorySource
+from ozx.places.place import given_path
+from ozx.zarr.json_reading import LONGEST_DOCUMENT, as_object, parse_document
+from ozx.zarr.keys import ROOT_METADATA
 
 # The number of bytes to read at the end or the start of a file: enough for the end records and the directory of some
 # thousand entries, or for the root's metadata.

@@ -13,9 +13,9 @@ from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.manifest import sha256_line
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
-from ozx.hierarchy.keys import paths_above
+from ozx.places.place import Place
+from ozx.zarr.keys import paths_above
 
 DIGESTS = ("sha256sum", "zarr-checksum")
 

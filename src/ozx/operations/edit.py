@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from ozx.archive.byte_source import FileSource
 from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
@@ -18,13 +17,14 @@ from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.hierarchy.edit.image import Difference
-from ozx.hierarchy.edit.plan import Change, EditPlan
-from ozx.hierarchy.edit.request import Contrast, Edits, PixelSize, Translation, parse_edits, unit_note
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.ome.edit.image import Difference
+from ozx.ome.edit.plan import Change, EditPlan
+from ozx.ome.edit.request import Contrast, Edits, PixelSize, Translation, parse_edits, unit_note
+from ozx.places.byte_source import FileSource
+from ozx.places.place import Place
+from ozx.zarr.json_reading import JsonResult
+from ozx.zarr.keys import is_metadata_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +247,8 @@ def _edit_object(
     drop_attributes: bool,
 ) -> EditResult:
     """Edit the object behind a URL."""
-    from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (asyncio)
     from ozx.flow.sinks.edited_object import check_can_copy, plan_replacement  # noqa: PLC0415 (numpy)
+    from ozx.places.remote.source import RemoteSource  # noqa: PLC0415 (asyncio)
 
     check_can_copy(location.path)
     with closing(RemoteSource(location.path)) as source:

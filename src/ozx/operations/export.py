@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.byte_source import read_in_runs
 from ozx.calls import public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import beside_source, check_name, swept_notes
-from ozx.flow.sources.location import Place, StrPath
-from ozx.hierarchy.json.reading import JsonResult, plain_json
-from ozx.hierarchy.keys import join_path
-from ozx.hierarchy.subset.region import IndexRange, RegionLike, Selection, parse_channels, parse_levels, parse_region
+from ozx.ome.subset.region import IndexRange, RegionLike, Selection, parse_channels, parse_levels, parse_region
+from ozx.places.byte_source import read_in_runs
+from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import checked_jobs, processors
+from ozx.zarr.json_reading import JsonResult, plain_json
+from ozx.zarr.keys import join_path
 
 if TYPE_CHECKING:
-    from ozx.images.exported_image import ExportedImage
+    from ozx.exporting.exported_image import ExportedImage
 
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
@@ -187,9 +187,9 @@ def export(
     """
     progress = progress or NO_PROGRESS
     # These modules load zarr and tifffile, which takes half a second, and only an export needs them.
-    from ozx.images.ome_tiff import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
-    from ozx.images.ome_tiff.exported_hierarchy import check_lossy, take_hierarchy  # noqa: PLC0415
-    from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
+    from ozx.exporting import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
+    from ozx.exporting.exported_hierarchy import check_lossy, take_hierarchy  # noqa: PLC0415
+    from ozx.exporting.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.images.writing.cropping import cropped_file  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
@@ -256,8 +256,8 @@ def _write(
     progress: Progress,
 ) -> bool:
     """Write the TIFF file; return whether it is a BigTIFF file."""
-    from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
-    from ozx.images.ome_tiff.tile_encoding import Mosaic  # noqa: PLC0415
+    from ozx.exporting.file import OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)
+    from ozx.exporting.tile_encoding import Mosaic  # noqa: PLC0415
 
     of_images = [
         [Mosaic(image, level, compression, choose_tile(image, tile)) for level in image.levels] for image in images

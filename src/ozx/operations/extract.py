@@ -21,17 +21,17 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
-from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.json.reading import JsonResult, parse_document
-from ozx.hierarchy.keys import is_metadata_key, join_path
-from ozx.hierarchy.partial_hierarchy import PartialHierarchy
-from ozx.hierarchy.recovered import describe_array, describe_pixels, pixels_by_axis
-from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset
-from ozx.hierarchy.subset.region import Bounds, Selection, parse_channels, parse_levels, parse_region
+from ozx.ome.partial_hierarchy import PartialHierarchy
+from ozx.ome.recovered import describe_array, describe_pixels, pixels_by_axis
+from ozx.ome.subset.hierarchy import ExtractedImage, Subset
+from ozx.ome.subset.region import Bounds, Selection, parse_channels, parse_levels, parse_region
+from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
+from ozx.zarr.json_reading import JsonResult, parse_document
+from ozx.zarr.keys import is_metadata_key, join_path
 
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100

@@ -17,13 +17,13 @@ from ozx.flow.batch_checks import check_distinct
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
-from ozx.flow.sources.location import Place, StrPath, check_is_list
 from ozx.flow.tasks import absolute_source
-from ozx.hierarchy.edit.request import PixelSize, parse_edits
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.ome.conversion import checked_version
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.subset.region import (
+from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
+from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
+from ozx.ome.conversion import checked_version
+from ozx.ome.edit.request import PixelSize, parse_edits
+from ozx.ome.relayout.layout_choice import LayoutChoice
+from ozx.ome.subset.region import (
     Bounds,
     ChannelsLike,
     RegionLike,
@@ -33,8 +33,7 @@ from ozx.hierarchy.subset.region import (
     parse_range,
     parse_region,
 )
-from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
-from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
+from ozx.places.place import Place, StrPath, check_is_list
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.readers.hierarchy import HierarchyOptions, plan_images, stem_of
 from ozx.readers.images import Images, ReadingOptions
@@ -42,6 +41,7 @@ from ozx.readers.imported import Claims, growth_notes, has_images, other_metadat
 from ozx.readers.registry import open_images
 from ozx.readers.tiff.opening import count_files
 from ozx.readers.tiff.pages import parse_axes
+from ozx.zarr.json_reading import JsonResult
 
 if TYPE_CHECKING:  # loads zarr and Pillow
     from ozx.images.thumbnail import Picture

@@ -11,10 +11,9 @@ from ozx.archive.other_formats import describe_names
 from ozx.calls import public_call
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import describe_folder
-from ozx.hierarchy.images import (
+from ozx.ome.images import (
     ImageSummary,
     LevelSummary,
     Well,
@@ -24,11 +23,12 @@ from ozx.hierarchy.images import (
     label_paths,
     plate_wells,
 )
-from ozx.hierarchy.json.reading import JsonResult, as_object, parse_document
-from ozx.hierarchy.nodes import Node, NodeCollector, ome_at
-from ozx.hierarchy.ome.model import Collection, Scene
-from ozx.hierarchy.ome.versions import describe_draft, is_known
-from ozx.hierarchy.recovered import describe_loss, losses_below, losses_of
+from ozx.ome.model import Collection, Scene
+from ozx.ome.nodes import Node, NodeCollector, ome_at
+from ozx.ome.recovered import describe_loss, losses_below, losses_of
+from ozx.ome.versions import describe_draft, is_known
+from ozx.places.place import Place
+from ozx.zarr.json_reading import JsonResult, as_object, parse_document
 
 #: The most images that an `Inspection` describes level by level; for other images it has only nodes and wells.
 MOST_IMAGES = 100

@@ -14,13 +14,13 @@ from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.target import swept_notes
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.images import LABELS, image_paths, label_paths
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.keys import join_path
-from ozx.hierarchy.ome.colors import parse_label_colors
-from ozx.hierarchy.ome.conversion import VERSIONS
+from ozx.ome.colors import parse_label_colors
+from ozx.ome.conversion import VERSIONS
+from ozx.ome.images import LABELS, image_paths, label_paths
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.zarr.json_reading import JsonResult
+from ozx.zarr.keys import join_path
 
 if TYPE_CHECKING:
     from ozx.images.image import GroupNodes, Image

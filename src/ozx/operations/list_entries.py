@@ -11,8 +11,8 @@ from ozx.archive.records import method_name
 from ozx.calls import public_call
 from ozx.errors import resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
+from ozx.places.place import Place
 
 
 class ListedEntry(NamedTuple):

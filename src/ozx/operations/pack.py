@@ -14,9 +14,9 @@ from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import BIOIMAGE_ENDING, check_name, default_output
-from ozx.flow.sources.location import Place, StrPath, check_is_list
-from ozx.hierarchy.ro_crate import Credits
+from ozx.ome.ro_crate import Credits
 from ozx.operations.pack_one import LAYOUTS, PackManyResult, PackOptions, PackResult, pack_one
+from ozx.places.place import Place, StrPath, check_is_list
 from ozx.progress import NO_PROGRESS, Progress
 
 

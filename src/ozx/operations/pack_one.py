@@ -28,16 +28,16 @@ from ozx.flow.sinks.target import entry_notes, folder_of_zip, name_notes, spelli
 from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.hierarchy.ro_crate import CRATE, Credits
 from ozx.marks import modified
+from ozx.ome.ro_crate import CRATE, Credits
+from ozx.places.place import Place
 from ozx.progress import Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
+from ozx.zarr.json_reading import JsonResult
+from ozx.zarr.keys import ROOT_METADATA
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
@@ -279,7 +279,7 @@ def _pack_listed(
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
         # These modules need numpy, and importing numpy takes longer than packing a small directory.
         from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
-        from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
+        from ozx.ome.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
         checksums = options.chunk_checksums
         layout = LayoutChoice.parse(options.shards, options.chunks, options.codec, chunk_checksums=checksums)

@@ -10,8 +10,8 @@ from ozx.archive.names.decoding import name_fault
 from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
+from ozx.places.place import Place
 
 # The most keys that a missing key is compared with, which takes a tenth of a second.
 _MOST_COMPARED = 2_000

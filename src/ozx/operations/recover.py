@@ -9,10 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.coalesced_reads import REQUESTS
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
-from ozx.archive.positional_reading import COPY, divided
 from ozx.archive.recovery.directory import Evidence, merge_directory
 from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
@@ -29,19 +27,21 @@ from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import Document, as_object, plain_json
-from ozx.hierarchy.keys import METADATA, ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
-from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
-from ozx.hierarchy.recovered import losses_of, merge_losses, unmarkable, with_losses
-from ozx.images.streaming.open_chunks import chunks_of
-from ozx.images.streaming.recovered_chunks import waiting_values
+from ozx.ome.comment import parse_comment, warn_of_unknown_keys
+from ozx.ome.partial_hierarchy import document_key, parse_metadata
+from ozx.ome.recovered import losses_of, merge_losses, unmarkable, with_losses
+from ozx.places.byte_source import ByteSource, FileSource, read_exactly
+from ozx.places.place import Place, StrPath
+from ozx.places.positional_reading import COPY, divided
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
+from ozx.streaming.open_chunks import chunks_of
+from ozx.streaming.recovered_chunks import waiting_values
 from ozx.threads import map_ahead, working
 from ozx.validation.container.rfc9 import check_surroundings
+from ozx.zarr.json_reading import Document, as_object, plain_json
+from ozx.zarr.keys import METADATA, ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 
 # The most keys that a result lists; their total number is always given.
 _MOST_LISTED = 1000

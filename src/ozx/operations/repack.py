@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ozx.archive.byte_source import FileSource, read_in_runs
 from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
@@ -27,12 +26,13 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
-from ozx.flow.sources.location import Place, StrPath
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.ome.relayout.layout_choice import LayoutChoice
+from ozx.places.byte_source import FileSource, read_in_runs
+from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import working
 from ozx.validation.container.one_hierarchy import check_new_metadata
+from ozx.zarr.json_reading import JsonResult
 
 # The most arrays that a result describes; a plate has tens of thousands of similar arrays.
 _DESCRIBED = 100

@@ -13,14 +13,16 @@ from ozx.atomic.targets import absolute_path
 from ozx.calls import public_call
 from ozx.errors import UsageError
 from ozx.flow.sinks.target import check_name
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.ome.conversion import checked_version
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.streaming.frame_stream import FrameStream
-from ozx.images.streaming.frames import FrameOrder, FrameRing
-from ozx.images.streaming.open_chunks import OpenChunks, chunks_path
-from ozx.images.streaming.stream_file import StreamFile, stream_upload
-from ozx.images.streaming.stream_images import (
+from ozx.images.writing.array_image import ChannelLike, PixelSizes, image_title
+from ozx.images.writing.new_image import NewHierarchy, series_of
+from ozx.ome.conversion import checked_version
+from ozx.ome.relayout.layout_choice import LayoutChoice
+from ozx.places.place import Place
+from ozx.streaming.frame_stream import FrameStream
+from ozx.streaming.frames import FrameOrder, FrameRing
+from ozx.streaming.open_chunks import OpenChunks, chunks_path
+from ozx.streaming.stream_file import StreamFile, stream_upload
+from ozx.streaming.stream_images import (
     Camera,
     StreamDocuments,
     completed,
@@ -28,9 +30,7 @@ from ozx.images.streaming.stream_images import (
     plate_fields,
     position_series,
 )
-from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.images.writing.array_image import ChannelLike, PixelSizes, image_title
-from ozx.images.writing.new_image import NewHierarchy, series_of
+from ozx.streaming.streamed_image import StreamedImage
 from ozx.threads import checked_jobs
 
 _MEMORY = 176 << 20

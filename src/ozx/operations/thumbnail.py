@@ -12,9 +12,9 @@ from ozx.calls import public_call
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import beside_source
-from ozx.flow.sources.location import Place, StrPath
-from ozx.hierarchy.json.reading import JsonResult
 from ozx.marks import mark_of
+from ozx.places.place import Place, StrPath
+from ozx.zarr.json_reading import JsonResult
 
 # The thumbnail cache of desktops (freedesktop.org, Thumbnail Managing Standard 0.9.0).
 

@@ -20,14 +20,14 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.opening import at_root, open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
-from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.ome.comment import parse_comment, warn_of_unknown_keys
+from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import working
+from ozx.zarr.json_reading import JsonResult
+from ozx.zarr.keys import ROOT_METADATA
 
 
 @dataclass(frozen=True, slots=True)

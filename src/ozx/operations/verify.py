@@ -17,8 +17,8 @@ from ozx.flow.batch import FileResult, run_each
 from ozx.flow.run_log import LogLine, read_log, written_lines
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Listed, check_checksum_file, parse_manifest, sha256_of
 from ozx.flow.sinks.verification import hash_values
-from ozx.flow.sources.location import Place, StrPath
 from ozx.flow.sources.wrong_sources import folder_error
+from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 _MOST_NAMED = 5

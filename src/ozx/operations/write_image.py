@@ -16,11 +16,6 @@ from ozx.calls import public_call
 from ozx.errors import UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.json.reading import JsonResult
-from ozx.hierarchy.ome.colors import LabelDisplay
-from ozx.hierarchy.ome.conversion import checked_version
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike
 from ozx.images.writing.array_image import (
     ChannelLike,
@@ -36,7 +31,12 @@ from ozx.images.writing.array_image import (
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.label_image import MaskPixels, check_is_integer, check_label_name
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice
+from ozx.ome.colors import LabelDisplay
+from ozx.ome.conversion import checked_version
+from ozx.ome.relayout.layout_choice import LayoutChoice
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.zarr.json_reading import JsonResult
 
 
 @dataclass(frozen=True, slots=True)

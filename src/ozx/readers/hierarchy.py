@@ -6,15 +6,6 @@ import os
 from dataclasses import dataclass, field, replace
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.keys import ORIGINAL_METADATA
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
-from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.hierarchy.ome.transformations import exact
-from ozx.hierarchy.ome.units import unit_ratio
-from ozx.hierarchy.subset.hierarchy import has_gaps
-from ozx.hierarchy.subset.levels import AxisPlace, Box, Picked
-from ozx.hierarchy.subset.region import Selection, find_channels
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.pixel_source import CroppedSource, PixelSource
 from ozx.images.writing.new_image import (
@@ -26,8 +17,17 @@ from ozx.images.writing.new_image import (
     plate_of,
     series_of,
 )
+from ozx.ome.colors import LabelDisplay, ShownChannel
+from ozx.ome.edit.request import Edits
+from ozx.ome.model import AXIS_TYPES, Axis
+from ozx.ome.subset.hierarchy import has_gaps
+from ozx.ome.subset.levels import AxisPlace, Box, Picked
+from ozx.ome.subset.region import Selection, find_channels
+from ozx.ome.transformations import exact
+from ozx.ome.units import unit_ratio
 from ozx.readers.images import Images
 from ozx.readers.notes import Notes, add_note, axes_of, iter_size_notes, iter_unit_notes, note_sentences
+from ozx.zarr.keys import ORIGINAL_METADATA
 
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.description import ImageDescription, PlateDescription
+from ozx.places.byte_source import FileSource
 
 # Systems allow a process 256 or 1,024 open files.
 _MOST_OPEN = 64

@@ -11,16 +11,16 @@ from functools import cached_property
 from ozx.errors import FormatError, OzxError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.json.reading import as_object, parse_document
-from ozx.hierarchy.keys import METADATA, join_path
-from ozx.hierarchy.ome.colors import parse_shown_channels
-from ozx.hierarchy.ome.model import parse_ome
 from ozx.images.writing.new_image import NewHierarchy, NewImage
+from ozx.ome.colors import parse_shown_channels
+from ozx.ome.edit.request import Edits
+from ozx.ome.model import parse_ome
+from ozx.places.place import Place
 from ozx.quoting import quote
 from ozx.readers.images import Images, ReadingOptions
 from ozx.readers.registry import open_images
+from ozx.zarr.json_reading import as_object, parse_document
+from ozx.zarr.keys import METADATA, join_path
 
 # Where a JPEG image has become this many times as large, and larger than this, people ask why.
 _MUCH_LARGER, _LARGE = 5, 1 << 20

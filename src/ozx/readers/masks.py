@@ -10,11 +10,11 @@ import numpy as np
 
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.errors import FormatError, UsageError
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.images import image_paths
 from ozx.images.image import GroupNodes
 from ozx.images.pixel_source import ArrayLike, ArraySource, PixelSource
 from ozx.images.writing.array_image import axis_names, own_axes
+from ozx.ome.images import image_paths
+from ozx.places.place import Place
 from ozx.readers.registry import open_images
 from ozx.store.opening import opened_hierarchy
 

@@ -15,8 +15,8 @@ from pathlib import PureWindowsPath
 from typing import Any
 
 from ozx.errors import FormatError
-from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.description import ImageDescription
+from ozx.ome.units import PixelSize
 from ozx.readers.plane_names import TIFF, PlaneGrid, key_of, make_grid, names_below
 from ozx.readers.tiff.kinds import describe_micro_manager
 

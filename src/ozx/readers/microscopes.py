@@ -19,12 +19,12 @@ from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.extras import install_hint, needed
 from ozx.flow.tasks import Seen, check_same, look_at
-from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.hierarchy.ome.units import PixelSize
 from ozx.images.description import ImageDescription, PlateDescription
-from ozx.images.ome_xml.parsing import parse_ome_xml, plate_names
+from ozx.images.ome_xml import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.marks import mark_of
+from ozx.ome.colors import ShownChannel
+from ozx.ome.units import PixelSize
 from ozx.quoting import quote
 from ozx.readers.images import FileSet, Images, ReadingOptions
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ozx.errors import shortened
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.images.description import ImageDescription
 from ozx.images.pixel_source import PixelSource
+from ozx.ome.edit.request import Edits
+from ozx.ome.model import AXIS_TYPES, Axis
+from ozx.places.place import Place
 from ozx.quoting import quote
 
 _NAMED = 3

@@ -15,7 +15,7 @@ from math import prod
 
 from ozx.errors import FormatError, UsageError
 from ozx.images.description import ImageDescription, PlateDescription
-from ozx.images.ome_xml.parsing import MOST_PLANES, plate_names
+from ozx.images.ome_xml import MOST_PLANES, plate_names
 
 #: The endings of the files that are planes.
 TIFF = (".tif", ".tiff")

@@ -13,12 +13,12 @@ from zarr.storage import StorePath
 
 from ozx.codecs.codec_support import zarr_understands
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
-from ozx.hierarchy.json.reading import as_object, parse_document
-from ozx.hierarchy.keys import METADATA, join_path
-from ozx.hierarchy.zarr.codecs import parse_named
-from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
-from ozx.hierarchy.zarr.normalisation import DECODING_POINTS
 from ozx.store.array import opened_array
+from ozx.zarr.codecs import parse_named
+from ozx.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
+from ozx.zarr.json_reading import as_object, parse_document
+from ozx.zarr.keys import METADATA, join_path
+from ozx.zarr.normalisation import DECODING_POINTS
 
 _Arguments = ParamSpec("_Arguments")
 _Node = TypeVar("_Node")

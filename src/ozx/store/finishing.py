@@ -15,20 +15,20 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_reading import READ, divided
-from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.archive.writer import ArchiveWriter, DirectoryBuilder, local_header
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.reading import as_object, as_text, parse_document
-from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
+from ozx.ome.comment import make_comment
+from ozx.places.byte_source import FileSource
+from ozx.places.positional_reading import READ, divided
+from ozx.places.positional_writing import write_all_at
 from ozx.store.growing_file import GrowingFile, Slot, document_room
+from ozx.zarr.json_reading import as_object, as_text, parse_document
+from ozx.zarr.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
 
 # The largest share of unused bytes in a file; above it, the file is written a second time.
 MOST_UNUSED = 0.02

@@ -16,18 +16,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_reading import PositionalFile
-from ozx.archive.positional_writing import write_all_at, write_parts_at
 from ozx.archive.writer import LOCAL_OVERHEAD, local_header
+from ozx.crc32 import crc32
 from ozx.errors import FormatError
 from ozx.flow.entry import Part, read_part
-from ozx.hierarchy.json.reading import as_object, parse_document
-from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.hierarchy.ome.model import parse_ome
+from ozx.ome.model import parse_ome
+from ozx.places.positional_reading import PositionalFile
+from ozx.places.positional_writing import write_all_at, write_parts_at
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.partial_file import PartialFile
+from ozx.zarr.json_reading import as_object, parse_document
+from ozx.zarr.keys import ROOT_METADATA
 
 # Allocate space in a growing file.
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.locks import has_locks, lock_file, unlock_file
@@ -26,17 +25,18 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.archive import write_entries as write_to_archive
 from ozx.flow.sinks.directory import check_keys, folders_of, make_folders, write_entries
 from ozx.flow.sinks.output import Output
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.images import LABELS
-from ozx.hierarchy.json.changes import JsonStyles
-from ozx.hierarchy.json.reading import Document, as_list, copy_json, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_metadata_key, join_path, paths_above
-from ozx.hierarchy.ome.versions import version_of
-from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, without_copies
+from ozx.ome.comment import make_comment
+from ozx.ome.images import LABELS
+from ozx.ome.versions import version_of
+from ozx.places.byte_source import FileSource
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS
 from ozx.store.finishing import contents_of, in_archive_order, iter_runs, move_run, padding_before, run_length
 from ozx.store.growing_file import document_room
+from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_reading import Document, as_list, copy_json, dump_document, parse_document
+from ozx.zarr.keys import METADATA, ROOT_METADATA, is_metadata_key, join_path, paths_above
+from ozx.zarr.normalisation import CONSOLIDATED, without_copies
 
 #: A change of the names in a list of label images.
 _Change = Callable[[list[str]], list[str]]

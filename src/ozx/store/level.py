@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.extras import needed
-from ozx.hierarchy.images import level_factor
+from ozx.ome.images import level_factor
 from ozx.store.reading_price import price_of
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from zarr.storage import WrapperStore
 
 from ozx.errors import OzxError, UsageError
 from ozx.flow.byte_ranges import requested_span
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import METADATA, PLAIN_FILES, is_metadata_key, join_path, node_of
-from ozx.hierarchy.zarr.normalisation import normalise_document
+from ozx.places.place import Place
 from ozx.store.extension_groups import understands_opening
 from ozx.store.reading import ArchiveSession
+from ozx.zarr.keys import METADATA, PLAIN_FILES, is_metadata_key, join_path, node_of
+from ozx.zarr.normalisation import normalise_document
 
 
 class NormalisedStore(WrapperStore[Store]):

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, overload
 
-from ozx.archive.byte_source import OpenFileSource
 from ozx.archive.reader import ArchiveReader
 from ozx.calls import public_call
 from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import at_root
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
-from ozx.hierarchy.json.reading import check_document_length, parse_document
-from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA, is_metadata_key, join_path, node_of
+from ozx.places.byte_source import OpenFileSource
+from ozx.places.place import Place
+from ozx.zarr.json_reading import check_document_length, parse_document
+from ozx.zarr.keys import LEGACY_METADATA, ROOT_METADATA, is_metadata_key, join_path, node_of
 
 if TYPE_CHECKING:
     import zarr
@@ -43,7 +43,7 @@ def open_store(
     if not live:
         place.modified()  # raises the system's error; zarr would take it for a missing key
     if not live and place.is_directory_url():
-        from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
+        from ozx.places.remote.folder import RemoteFolder  # noqa: PLC0415
         from ozx.store.current_objects import CurrentObjects  # noqa: PLC0415
         from ozx.store.read_only_stores import SourceStore  # noqa: PLC0415
 

@@ -20,12 +20,12 @@ from zarr.core.config import BadConfigError
 
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import METADATA
+from ozx.places.place import Place
 from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import RemoteWriteSession, WriteSession
+from ozx.zarr.keys import METADATA
 
 # Write parts of values, an operation of Zarr core's store interface that zarr-python's Store lacks.
 
@@ -96,7 +96,7 @@ class OzxStore(Store):
     sync
         Whether `close` waits until the file is on the disk.
     options
-        For URLs: settings of the object store, see `ozx.archive.remote.source`.
+        For URLs: settings of the object store, see `ozx.places.remote.source`.
     live
         Whether `path` may be a local file that `ozx.stream` is still writing, given as ``NAME`` or ``NAME.partial``.
         The store has all complete data; `refresh` adds newer data, and `state` shows whether the file is finished.

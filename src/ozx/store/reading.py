@@ -12,14 +12,14 @@ from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
-from ozx.archive.byte_source import ByteSource, read_head_early
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
-from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import check_value_length
+from ozx.ome.comment import parse_comment, warn_of_unknown_keys
+from ozx.places.byte_source import ByteSource, read_head_early
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
+from ozx.zarr.json_reading import check_value_length
 
 # zarr reads the index at the end of a shard again at every access.
 LONGEST_KEPT_SUFFIX = 1 << 20

@@ -14,18 +14,18 @@ from typing import Any
 
 from zarr.abc.store import ByteRequest
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.names.decoding import name_fault
-from ozx.archive.remote.access import current_options
-from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.upload import check_absent
-from ozx.archive.remote.urls import check_object_url
 from ozx.atomic.targets import check_target, naming_errors
 from ozx.atomic.temporary import name_beside
+from ozx.cloud.upload import check_absent
 from ozx.errors import OzxError, PartialFileWarning, ResourceError, UsageError, resource_errors
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sinks.output import upload_file
 from ozx.flow.sources.browsing import is_any_metadata_key
+from ozx.places.byte_source import FileSource
+from ozx.places.remote.access import current_options
+from ozx.places.remote.errors import printable_url
+from ozx.places.remote.urls import check_object_url
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.finishing import contents_of, finish
 from ozx.store.growing_file import GrowingFile, Slot

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.errors import FormatError, resource_errors
-from ozx.hierarchy.json.reading import as_list, as_object, parse_strictly
-from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, facts_of
 from ozx.validation.nodes.place import JsonPlace
@@ -19,6 +17,8 @@ from ozx.validation.report import Finding
 from ozx.validation.rules.findings import finding_from_error
 from ozx.validation.validate import validate
 from ozx.validation.wording import shown
+from ozx.zarr.json_reading import as_list, as_object, parse_strictly
+from ozx.zarr.keys import ROOT_METADATA
 
 # This finding is not reported, because the runner's cases of label images contain no `multiscales`.
 _ELSEWHERE = ("ome/label-missing",)

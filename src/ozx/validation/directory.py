@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, raise_error
 from ozx.flow.entry import FileSpan
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Listing, list_directory
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
+from ozx.places.positional_reading import open_for_reading
 from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import check_surroundings
@@ -21,6 +20,7 @@ from ozx.validation.hierarchy import NodeRules, Options
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
+from ozx.zarr.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource

@@ -15,7 +15,6 @@ from itertools import chain
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
-from ozx.hierarchy.keys import is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, Memory, ReadFault, read_legacy_nodes, read_nodes
@@ -37,6 +36,7 @@ from ozx.validation.zarr.documents import (
 )
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
+from ozx.zarr.keys import is_metadata_key
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]

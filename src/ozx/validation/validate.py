@@ -13,19 +13,18 @@ from functools import cache, partial
 from typing import Any
 
 from ozx.archive.audit.facts import ArchiveFacts
-from ozx.archive.byte_source import read_in_runs
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
 from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import at_root, open_view
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
-from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.json.reading import LongDocuments
+from ozx.ome.comment import parse_comment
+from ozx.places.byte_source import read_in_runs
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.threads import checked_jobs, processors
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
@@ -45,6 +44,7 @@ from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
 from ozx.validation.zarr.schemas import Schemas
+from ozx.zarr.json_reading import LongDocuments
 
 #: ``strict`` also forbids ZIP compression, comments other than RFC-9's, and extra fields other than those of ZIP64,
 #: times and owners.

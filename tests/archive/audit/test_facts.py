@@ -6,9 +6,9 @@ import numpy as np
 from cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 
 from ozx.archive.audit.facts import ArchiveFacts
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.reader import ArchiveReader
+from ozx.places.byte_source import MemorySource
 
 
 def facts_of(archive):

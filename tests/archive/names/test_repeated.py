@@ -4,12 +4,12 @@ import pytest
 from cases.archive_builder import ArchiveBuilder, Member, array, forge, group
 
 import ozx
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.names.decoding import check_order
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
+from ozx.places.byte_source import MemorySource
+from ozx.places.place import Place
 
 
 def swapped():

@@ -5,9 +5,9 @@ import re
 import pytest
 from cases.archive_builder import SENTINEL, Member, forge, zip64_extra
 
-from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.scan import scan_archive
+from ozx.places.byte_source import FileSource, MemorySource
 
 MEMBERS = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"first"), Member(b"0/c/1", b"second"), Member(b"folder/")]
 DATA = forge(MEMBERS)

@@ -9,9 +9,9 @@ import zlib
 import pytest
 from cases.archive_builder import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, deflate, forge, zip64_extra
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.errors import FormatError
+from ozx.places.byte_source import MemorySource
 
 
 def bodies(*members):

@@ -7,8 +7,8 @@ from chromium import colors, near
 from written import omero, quarters, write_image, writing
 
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.images.pictures.render import render_labels
+from ozx.ome.colors import LabelDisplay
 
 BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3
 GRAY = (128, 128, 128)

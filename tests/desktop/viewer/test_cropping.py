@@ -17,7 +17,7 @@ import ozx
 from ozx.desktop.viewer import cropping
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.quoting import quote
 
 PART = [50, 100, 150, 203]

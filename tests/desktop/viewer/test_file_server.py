@@ -11,11 +11,11 @@ from hierarchies import FIXTURES, HIERARCHIES, tree
 from packed import pack_tree, zip_values
 
 import ozx
-from ozx.archive.byte_source import FileSource
 from ozx.desktop.viewer.file_server import FileServer
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, serving
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
+from ozx.places.byte_source import FileSource
+from ozx.places.place import Place
 
 IMAGE = FIXTURES / "image.ome.zarr"
 

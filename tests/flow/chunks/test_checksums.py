@@ -17,8 +17,8 @@ from ozx.errors import FormatError
 from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.sinks import archive as archive_sink
 from ozx.flow.sinks import fast_assembling
-from ozx.hierarchy.zarr.layout import build_index, parse_layout, relayout_document
 from ozx.progress import NO_PROGRESS
+from ozx.zarr.layout import build_index, parse_layout, relayout_document
 
 LENGTH, COUNT = 16, 1100  # more chunks than one call reads
 WAYS = [archive_sink.write_entries] + [fast_assembling.write_entries] * fast_assembling.is_available()

@@ -9,7 +9,7 @@ from zarr.codecs import BytesCodec, ShardingCodec
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks import reshard
-from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
+from ozx.zarr.layout import parse_layout, relayout_document
 
 RANDOM = np.random.default_rng(9)
 

@@ -20,9 +20,9 @@ from ozx.codecs import bounded_arrays, chunk_codecs
 from ozx.codecs.chunk_codecs import ChunkCodec
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.chunks.transcode import iter_transcoded
-from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
-from ozx.hierarchy.zarr.layout import relayout_document
+from ozx.ome.relayout.shard_choice import parse_codec_choice, transcoded_document
 from ozx.threads import working
+from ozx.zarr.layout import relayout_document
 
 RANDOM = np.random.default_rng(11)
 ZSTD = parse_codec_choice("zstd:1")

@@ -11,7 +11,7 @@ from packed import values_of
 
 import ozx
 from ozx.errors import UnsupportedError, UsageError
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.zarr.keys import is_metadata_key
 
 NAMES = ("image", "plate", "series", "sharded")
 

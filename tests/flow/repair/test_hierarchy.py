@@ -22,8 +22,8 @@ from ozx.flow.repair import names as repaired_names
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import OWN_IDS
 from ozx.flow.sources import archive_keys
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.comment import make_comment
+from ozx.ome.comment import make_comment
+from ozx.places.place import Place
 from ozx.validation.rules.table import RULES
 
 GROUP = json.dumps({"attributes": {}, "zarr_format": 3, "node_type": "group"}, indent=2).encode()

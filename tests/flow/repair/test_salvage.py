@@ -4,11 +4,11 @@ import pytest
 from cases.archive_builder import array, group
 from packed import sort_values, write_archive
 
-from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.scan import scan_archive
 from ozx.flow.repair.salvage import count_losses, salvage
+from ozx.places.byte_source import MemorySource
 
 MULTISCALES = [{"axes": [], "datasets": [{"path": "0"}, {"path": "1"}]}]
 VALUES = {

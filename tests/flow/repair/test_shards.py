@@ -14,8 +14,8 @@ from zarr.storage import ZipStore
 
 from ozx.archive.reader import ArchiveReader
 from ozx.flow.repair.shards import prove_chunk
-from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.operations.recover import recover
+from ozx.zarr.layout import parse_layout
 
 PIXELS = np.random.default_rng(1).integers(0, 9, (32, 32)).astype("uint16")
 CHECKSUMS = {

@@ -10,9 +10,9 @@ from ozx.flow.sinks import fast_packing
 from ozx.flow.sinks.archive import write_entries
 from ozx.flow.sources.directory import DirectorySource, iter_files, read_file
 from ozx.flow.sources.listing import list_directory
-from ozx.hierarchy.json.reading import LongDocuments
 from ozx.operations.pack_one import plan_copy
 from ozx.progress import NO_PROGRESS
+from ozx.zarr.json_reading import LongDocuments
 
 
 def write_plain(writer, listing):

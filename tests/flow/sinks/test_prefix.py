@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ozx.archive.remote import upload
+from ozx.cloud import upload
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks import prefix
 from ozx.flow.sinks.prefix import NewObjects

@@ -5,14 +5,14 @@ from hierarchies import FIXTURES, tree
 from links import make_link
 from packed import PROMISE, sort_values, write_archive, zip_values
 
-from ozx.archive.byte_source import MemorySource
 from ozx.errors import FormatError
 from ozx.flow.sources import browsing
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
-from ozx.hierarchy.json import reading as document_limits
-from ozx.hierarchy.keys import is_metadata_key
+from ozx.places.byte_source import MemorySource
+from ozx.places.place import Place
+from ozx.zarr import json_reading as document_limits
+from ozx.zarr.keys import is_metadata_key
 
 
 class CountingSource(MemorySource):

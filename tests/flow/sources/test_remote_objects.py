@@ -6,10 +6,10 @@ import pytest
 from hierarchies import FIXTURES, make_image, tree
 from servers import serving_folder
 
-from ozx.archive.remote.folder import RemoteFolder
 from ozx.errors import FormatError
 from ozx.flow.sources import remote_objects
 from ozx.flow.sources.remote_objects import find_keys
+from ozx.places.remote.folder import RemoteFolder
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ozx.hierarchy.ome.colors import LabelDisplay, Window
 from ozx.images.pictures.render import percentile_window, render_labels
+from ozx.ome.colors import LabelDisplay, Window
 
 
 def test_labels_have_their_colours():

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zarr.core.buffer import Buffer, cpu
 
 import ozx
-from ozx.archive.byte_source import FileSource
+from ozx.places.byte_source import FileSource
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 

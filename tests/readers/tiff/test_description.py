@@ -8,8 +8,8 @@ import tifffile
 from tiffs import ome_image, ome_xml, pixels, write_imagej, write_ome
 
 import ozx
-from ozx.hierarchy.ome.colors import ShownChannel, Window
-from ozx.hierarchy.ome.units import PixelSize
+from ozx.ome.colors import ShownChannel, Window
+from ozx.ome.units import PixelSize
 from ozx.readers.registry import open_images
 
 RAMP = np.arange(256, dtype="uint8")

@@ -10,7 +10,7 @@ from tiffs import file_data, ome_image, ome_xml, pixels, squeezed_axes, squeezed
 
 import ozx
 from ozx.errors import FormatError
-from ozx.hierarchy.ome.units import PixelSize
+from ozx.ome.units import PixelSize
 from ozx.readers.images import ReadingOptions
 from ozx.readers.registry import open_images
 from ozx.readers.tiff.opening import check_files

@@ -8,7 +8,7 @@ import pytest
 from growing import PIXELS, growing
 
 import ozx
-from ozx.archive.crc32 import crc32
+from ozx.crc32 import crc32
 from ozx.errors import FormatError, UnsupportedError
 from ozx.store.live import followed_file
 from ozx.store.live.followed_file import find_followed

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ozx.archive.byte_source import FileSource
+from ozx.places.byte_source import FileSource
 from ozx.store.pixels.blocks import join_spans, read_blocks
 
 

@@ -5,8 +5,8 @@ import pytest
 from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError
-from ozx.hierarchy.zarr.layout import build_index, parse_layout
 from ozx.validation.zarr.chunks import iter_inner_chunks, open_decoder
+from ozx.zarr.layout import build_index, parse_layout
 
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.audit.gaps import Layout, find_unlisted
 from ozx.archive.audit.local_headers import LocalHeaders
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, find_kinds, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.extra_fields import count_central_extras, iter_other_paths
@@ -31,6 +30,7 @@ from ozx.archive.records import (
     MASK_16,
     STORED,
 )
+from ozx.places.byte_source import ByteSource
 
 # What programs interpret differently was tested with zipfile (CPython 3.11), unzip 6.00, 7-Zip 26.02, bsdtar 3.6.2 and
 # java.util.zip 17; the table is in ``docs/explanation/ambiguities.md``.

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.audit.local_headers import LocalHeaders
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.coalesced_reads import read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.directory import EndOfDirectory
@@ -15,6 +14,7 @@ from ozx.archive.names.decoding import decode_name
 from ozx.archive.reader import iter_overlaps
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE, MASK_32
 from ozx.archive.recovery.values import ValueFinder, claims_of, local_header_at
+from ozx.places.byte_source import ByteSource
 
 # Lengths of all data descriptors of an archive, and comparison of the descriptors with the central directory.
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.coalesced_reads import MARGIN, Pieces, read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.entry_reading import header_contradiction, read_header_at
@@ -23,6 +22,7 @@ from ozx.archive.records import (
     MASK_32,
 )
 from ozx.errors import FormatError
+from ozx.places.byte_source import ByteSource
 
 # APPNOTE 4.3.7, as in `records.LOCAL_HEADER`.
 _FIELDS = (

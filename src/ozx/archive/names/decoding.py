@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import struct
 
-from ozx.archive.crc32 import crc32
 from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, CentralHeader, iter_extra_fields
+from ozx.crc32 import crc32
 from ozx.errors import FormatError
 
 _DRIVE = re.compile(r"[A-Za-z]:")

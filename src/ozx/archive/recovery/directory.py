@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.entry_reading import says_nothing_of_sizes
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
 from ozx.archive.recovery.entries import ONE, TWO, EntryTable, LostEntry, listed_claims, repeated_names
 from ozx.archive.recovery.scan import Scan
 from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, FoundEntry, ValueFinder, local_header_at
+from ozx.places.byte_source import ByteSource
 
 # Rows of the central directory whose offsets are shifted or damaged.
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.archive.columns import iter_resolved_headers
-from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
 from ozx.archive.entry_reading import ReadAhead, says_nothing_of_sizes
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names.decoding import decode_name, name_fault
-from ozx.archive.positional_reading import COPY
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -35,7 +32,10 @@ from ozx.archive.recovery.values import (
     find_signature,
     local_header_at,
 )
+from ozx.crc32 import crc32
 from ozx.errors import FormatError, UnsupportedError
+from ozx.places.byte_source import ByteSource, iter_exactly
+from ozx.places.positional_reading import COPY
 from ozx.progress import NO_PROGRESS, Progress
 
 # Broken entries are kept one by one; a file full of them is no archive.

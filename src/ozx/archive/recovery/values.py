@@ -8,11 +8,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ozx.archive.byte_source import ByteSource
-from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import read_header_at
 from ozx.archive.inflate import iter_inflated
-from ozx.archive.positional_reading import COPY, READ
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE
 from ozx.archive.records import (
     CENTRAL_SIGNATURE,
@@ -31,7 +28,10 @@ from ozx.archive.records import (
     method_name,
     resolve_zip64,
 )
+from ozx.crc32 import crc32
 from ozx.errors import FormatError
+from ozx.places.byte_source import ByteSource
+from ozx.places.positional_reading import COPY, READ
 
 #: Signatures that may follow an entry: a local header, the directory, an end record.
 SIGNATURE = re.compile(

@@ -12,7 +12,7 @@ from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Action, Desktop, DesktopChanges
 from ozx.errors import UsageError, resource_errors
-from ozx.hierarchy.json.reading import JsonResult
+from ozx.zarr.json_reading import JsonResult
 
 
 def _this_desktop() -> Desktop:

@@ -10,14 +10,14 @@ from contextlib import ExitStack, closing
 from http import HTTPStatus
 from tempfile import TemporaryDirectory
 
-from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.desktop.viewer.loopback import Response
 from ozx.desktop.viewer.pictures import Part, Picture
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import join_path
 from ozx.operations.export import ExportResult, export
 from ozx.operations.extract import ExtractResult, extract
+from ozx.places.byte_source import ByteSource, iter_exactly
+from ozx.places.place import Place
+from ozx.zarr.keys import join_path
 
 # The most bytes of decoded pixels: a person waits for them, and the browser keeps the file until it is saved.
 _MOST = 1 << 30

@@ -11,14 +11,14 @@ import numpy as np
 
 from ozx.desktop.viewer.pictures import TILE, Picture, Pictures, sample_type
 from ozx.errors import FormatError
-from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.nodes import ome_at
-from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.hierarchy.ome.model import describe_scene
-from ozx.hierarchy.recovered import describe_loss
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.planes import first_index
 from ozx.images.pictures.render import complete_channels, is_telling
+from ozx.ome.colors import ShownChannel
+from ozx.ome.images import image_paths
+from ozx.ome.model import describe_scene
+from ozx.ome.nodes import ome_at
+from ozx.ome.recovered import describe_loss
 from ozx.store.level import Level
 
 # The most images that the page offers in a list; `ozx info` counts all.

@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import Literal, cast
 from urllib.parse import quote
 
-from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_tag, refusal, serving
 from ozx.desktop.viewer.pages import Presence
 from ozx.errors import FormatError, OzxError, UsageError
@@ -18,11 +17,12 @@ from ozx.flow.entry import BytesPart, Part, Span, read_part
 from ozx.flow.plans.zarr_v2 import PlannedValues, plan_as_04
 from ozx.flow.sources.archive import ArchivedPart, ArchiveSource
 from ozx.flow.sources.browsing import DirectoryView
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.opening import open_view
-from ozx.hierarchy.keys import METADATA
 from ozx.operations.unpack import default_directory
+from ozx.places.byte_source import ByteSource, FileSource, iter_exactly
+from ozx.places.place import Place
 from ozx.store.reading import ArchiveSession
+from ozx.zarr.keys import METADATA
 
 # Serve values by HTTP, as a whole or in ranges.
 #

@@ -14,11 +14,11 @@ import zarr
 from ozx.desktop.viewer.loopback import file_tag
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.edit.request import Edits, parse_edits
-from ozx.hierarchy.json.reading import as_numbers
-from ozx.hierarchy.keys import join_path
+from ozx.ome.edit.request import Edits, parse_edits
 from ozx.operations.edit import EditResult, edit_file
+from ozx.places.place import Place
+from ozx.zarr.json_reading import as_numbers
+from ozx.zarr.keys import join_path
 
 _VERSIONS = ("0.5", "0.6")
 

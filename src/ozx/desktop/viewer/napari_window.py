@@ -17,11 +17,11 @@ from ozx.desktop.viewer.browser import has_screen
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
 from ozx.faults import show_traceback
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.hierarchy.keys import join_path
+from ozx.places.place import Place
 from ozx.quoting import quote
 from ozx.store.opening import opened_hierarchy
+from ozx.zarr.keys import join_path
 
 _WITHOUT_NAPARI = "To see the image in a browser, use ozx view without --with."
 

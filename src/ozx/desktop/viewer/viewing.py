@@ -13,7 +13,7 @@ from ozx.desktop.viewer.keeping import Keeper, file_identity
 from ozx.desktop.viewer.loopback import LoopbackServer, serving
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.errors import FormatError, OzxError, ResourceError
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 from ozx.store.live.followed_file import NothingYetError
 from ozx.store.live.group import LiveGroup
 from ozx.store.opening import open_group, opened_hierarchy

@@ -14,10 +14,10 @@ from ozx.codecs.bounded import decoding_reason
 from ozx.codecs.chunk_codecs import checksum, same_bits
 from ozx.codecs.pixel_codec import PixelCodec, open_codec
 from ozx.errors import ResourceError, UnsupportedError
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.relayout.shard_choice import is_exact
-from ozx.hierarchy.zarr.codecs import parse_codecs
-from ozx.hierarchy.zarr.layout import relayout_document
+from ozx.ome.relayout.shard_choice import is_exact
+from ozx.zarr.codecs import parse_codecs
+from ozx.zarr.json_reading import Document
+from ozx.zarr.layout import relayout_document
 
 Lengths = tuple[int, ...]
 
@@ -31,7 +31,7 @@ class Transcoding:
     old: PixelCodec
     new: PixelCodec
     new_codecs: tuple[str, ...]  # names of the codecs of new chunks
-    # Whether every chunk is decoded again and compared, see `ozx.hierarchy.relayout.shard_choice.is_exact`.
+    # Whether every chunk is decoded again and compared, see `ozx.ome.relayout.shard_choice.is_exact`.
     is_checked: bool
 
 

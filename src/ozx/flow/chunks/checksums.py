@@ -10,14 +10,14 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.positional_reading import MOST_IN_RUN
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Part, Span, iter_single, read_into, read_values
 from ozx.flow.read_ahead import RemoteRange, place_of
-from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
-from ozx.hierarchy.zarr.layout import ArrayLayout
+from ozx.places.positional_reading import MOST_IN_RUN
+from ozx.zarr.codecs import CHECKSUM_BYTES
+from ozx.zarr.layout import ArrayLayout
 
 # Adjacent chunks of a shard are read by one call, if they take at most 256 KiB, so that they stay in the processor's
 # cache.

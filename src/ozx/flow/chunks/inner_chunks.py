@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.stored_chunks import StoredChunks, distinct, places_of
 from ozx.flow.entry import Part, Span, read_part
-from ozx.hierarchy.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, read_index
+from ozx.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, read_index
 
 _CACHED_BYTES = 32 << 20
 

@@ -17,10 +17,10 @@ from ozx.flow.chunks.checksums import ChecksummedChunks
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import BytesPart, Entry
-from ozx.hierarchy.keys import hierarchy_order
-from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
-from ozx.hierarchy.zarr.codecs import ends_in_checksum
-from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, build_index
+from ozx.ome.relayout.shard_choice import LARGEST_SHARD
+from ozx.zarr.codecs import ends_in_checksum
+from ozx.zarr.keys import hierarchy_order
+from ozx.zarr.layout import ArrayLayout, IndexFormat, build_index
 
 #: Maximal number of chunks per shard, read or written: the index of a shard takes 16 bytes for each chunk.
 MOST_INNER_CHUNKS = 1 << 22

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import IO
 
-from ozx.archive.positional_reading import READ, divided
 from ozx.flow.entry import BytesPart, LazyPart, Part
+from ozx.places.positional_reading import READ, divided
 
 _IN_MEMORY = 128 << 20
 

@@ -19,8 +19,8 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import LazyPart, Part, read_part
 from ozx.flow.read_ahead import place_of
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.keys import is_metadata_key, paths_above
-from ozx.hierarchy.zarr.layout import ArrayLayout
+from ozx.zarr.keys import is_metadata_key, paths_above
+from ozx.zarr.layout import ArrayLayout
 
 _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 # RFC 1950: 2 bytes of header and 4 of Adler-32; RFC 1952: 10 of header, CRC-32 and size.

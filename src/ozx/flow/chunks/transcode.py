@@ -32,12 +32,12 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import hierarchy_order
-from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
-from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
-from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
+from ozx.ome.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.threads import Workers, in_order
+from ozx.zarr.json_reading import Document
+from ozx.zarr.keys import hierarchy_order
+from ozx.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
+from ozx.zarr.v2_arrays import parse_v2_layout
 
 Lengths = tuple[int, ...]
 _Chunks = list[tuple[Lengths, bytes]]
@@ -61,11 +61,11 @@ def iter_transcoded(
     of a shard until the shard is written; further chunks wait in a temporary file. If the iterator is closed, or after
     an error, blocks not yet begun are cancelled.
 
-    `new`: the document to write, made by `ozx.hierarchy.relayout.shard_choice.transcoded_document`; for Zarr v2, made
-    from the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
+    `new`: the document to write, made by `ozx.ome.relayout.shard_choice.transcoded_document`; for Zarr v2, made
+    from the result of `ozx.zarr.v2_arrays.upgrade_array`.
 
-    `edges`: `ozx.hierarchy.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
-    is then regular, see `ozx.hierarchy.zarr.layout.regular_document`.
+    `edges`: `ozx.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
+    is then regular, see `ozx.zarr.layout.regular_document`.
     """
     from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 

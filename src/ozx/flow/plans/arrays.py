@@ -18,11 +18,11 @@ from ozx.flow.chunks.reshard import iter_laid_out, moved_chunks
 from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import hierarchy_order, is_metadata_key
-from ozx.hierarchy.zarr.array import ChunkKeys
-from ozx.hierarchy.zarr.layout import ArrayLayout
 from ozx.threads import Workers
+from ozx.zarr.array import ChunkKeys
+from ozx.zarr.json_reading import Document
+from ozx.zarr.keys import hierarchy_order, is_metadata_key
+from ozx.zarr.layout import ArrayLayout
 
 #: The treatment of an array's chunks: moved without decoding; moved with the frame of zlib swapped for that of gzip;
 #: decoded and encoded.

@@ -12,8 +12,21 @@ from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, Treatment, iter_planned
 from ozx.flow.sources.source import Source, StoredValues
-from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import (
+from ozx.ome.relayout.layout_choice import (
+    LayoutChoice,
+    axes_of_images,
+    check_group_extensions,
+    relaid_document,
+    understands_relayout,
+)
+from ozx.ome.relayout.shard_choice import needs_transcoding
+from ozx.ome.upgrade import UpgradedHierarchy, upgrade_hierarchy
+from ozx.threads import Workers
+from ozx.zarr.array import ChunkKeys
+from ozx.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
+from ozx.zarr.extensions import check_understood, is_registered
+from ozx.zarr.json_reading import Document, dump_document, parse_document
+from ozx.zarr.keys import (
     METADATA,
     breadth_first,
     is_legacy_metadata_key,
@@ -22,22 +35,9 @@ from ozx.hierarchy.keys import (
     node_of,
     paths_above,
 )
-from ozx.hierarchy.relayout.layout_choice import (
-    LayoutChoice,
-    axes_of_images,
-    check_group_extensions,
-    relaid_document,
-    understands_relayout,
-)
-from ozx.hierarchy.relayout.shard_choice import needs_transcoding
-from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.zarr.array import ChunkKeys
-from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
-from ozx.hierarchy.zarr.extensions import check_understood, is_registered
-from ozx.hierarchy.zarr.layout import ArrayLayout, Edges, parse_edges, parse_layout, regular_document
-from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
-from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
-from ozx.threads import Workers
+from ozx.zarr.layout import ArrayLayout, Edges, parse_edges, parse_layout, regular_document
+from ozx.zarr.normalisation import CONSOLIDATED, renew_copies
+from ozx.zarr.v2_arrays import UpgradedArray
 
 _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_to_gzip", "transcode": "transcoded"}
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from heapq import merge
 
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry, LazyPart, Part
 from ozx.flow.plan import Plan
 from ozx.flow.repair.salvage import Salvage
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.keys import archive_rank, breadth_first, is_metadata_key
+from ozx.places.byte_source import ByteSource
+from ozx.zarr.keys import archive_rank, breadth_first, is_metadata_key
 
 
 def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:

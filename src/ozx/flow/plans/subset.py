@@ -23,9 +23,17 @@ from ozx.flow.plans.arrays import iter_grouped, note_outside
 from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
-from ozx.hierarchy.json.changes import JsonStyles
-from ozx.hierarchy.json.reading import Document, as_object, parse_document
-from ozx.hierarchy.keys import (
+from ozx.ome.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
+from ozx.ome.references import Surroundings, check_references, drop_source_image
+from ozx.ome.subset.hierarchy import ExtractedImage, Subset, plan_subset
+from ozx.ome.subset.levels import Box
+from ozx.ome.subset.region import Selection
+from ozx.ome.versions import version_of
+from ozx.threads import Workers
+from ozx.zarr.extensions import check_understood
+from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_reading import Document, as_object, parse_document
+from ozx.zarr.keys import (
     DRAW_AGAIN,
     METADATA,
     ORIGINAL_METADATA,
@@ -36,16 +44,8 @@ from ozx.hierarchy.keys import (
     node_of,
     paths_above,
 )
-from ozx.hierarchy.ome.versions import version_of
-from ozx.hierarchy.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
-from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
-from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset, plan_subset
-from ozx.hierarchy.subset.levels import Box
-from ozx.hierarchy.subset.region import Selection
-from ozx.hierarchy.zarr.extensions import check_understood
-from ozx.hierarchy.zarr.layout import ArrayLayout
-from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
-from ozx.threads import Workers
+from ozx.zarr.layout import ArrayLayout
+from ozx.zarr.normalisation import CONSOLIDATED, renew_copies
 
 #: Makes the entries of the arrays that a subset of a source decodes. The entries it gets are their chunks, in whole
 #: chunks around the crops.

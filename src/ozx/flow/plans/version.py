@@ -9,11 +9,11 @@ from typing import TypeVar
 from ozx.errors import UnsupportedError, UsageError
 from ozx.flow.plan import Plan
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, join_path, node_of
-from ozx.hierarchy.nodes import NoteCollector
-from ozx.hierarchy.ome.conversion import checked_version, convert_group
-from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, renew_copies
+from ozx.ome.conversion import checked_version, convert_group
+from ozx.ome.nodes import NoteCollector
+from ozx.zarr.json_reading import Document, dump_document, parse_document
+from ozx.zarr.keys import METADATA, join_path, node_of
+from ozx.zarr.normalisation import CONSOLIDATED, renew_copies
 
 _P = TypeVar("_P", bound=Plan)
 

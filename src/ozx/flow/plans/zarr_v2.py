@@ -20,10 +20,10 @@ from ozx.flow.plans.arrays import ArrayPlan
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.downgrade import consolidated, downgrade_hierarchy
-from ozx.hierarchy.keys import is_legacy_metadata_key, paths_above
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.ome.downgrade import consolidated, downgrade_hierarchy
+from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.threads import Workers
+from ozx.zarr.keys import is_legacy_metadata_key, paths_above
 
 
 def plan_as_04(source: Source) -> RelayoutPlan:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.columns import Columns
 from ozx.archive.names.decoding import check_order
 from ozx.archive.other_formats import describe_names
@@ -28,12 +27,16 @@ from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import is_left_out, list_directory
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import Source
 from ozx.flow.sources.wrong_sources import refuse_folder_of_images
-from ozx.hierarchy.comment import Comment, parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import Document, dump_document, parse_document, without_special_numbers
-from ozx.hierarchy.keys import (
+from ozx.ome.comment import Comment, parse_comment, warn_of_unknown_keys
+from ozx.ome.v2_groups import group_document
+from ozx.ome.versions import version_of
+from ozx.places.byte_source import FileSource
+from ozx.places.place import Place
+from ozx.quoting import quote
+from ozx.zarr.json_reading import Document, dump_document, parse_document, without_special_numbers
+from ozx.zarr.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
@@ -44,13 +47,10 @@ from ozx.hierarchy.keys import (
     paths_above,
     top_nodes,
 )
-from ozx.hierarchy.ome.versions import version_of
-from ozx.hierarchy.zarr.normalisation import is_stale, without_copies
-from ozx.hierarchy.zarr_v2.groups import group_document
-from ozx.quoting import quote
+from ozx.zarr.normalisation import is_stale, without_copies
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.source import RemoteSource
+    from ozx.places.remote.source import RemoteSource
 
 
 # Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated consolidated metadata.

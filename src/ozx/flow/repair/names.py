@@ -22,7 +22,7 @@ from ozx.archive.recovery.entries import LostEntry
 from ozx.errors import FormatError
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.listing import is_litter, is_litter_key
-from ozx.hierarchy.keys import is_legacy_metadata_key
+from ozx.zarr.keys import is_legacy_metadata_key
 
 _NODE_METADATA = (b"/zarr.json", b"/.zarray", b"/.zgroup")
 _SLASH, _BACKSLASH, _DOT = b"/\\."

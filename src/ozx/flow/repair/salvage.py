@@ -13,16 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
-from ozx.archive.byte_source import ByteSource
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.recovery.directory import Evidence
 from ozx.archive.recovery.entries import LOCAL, ONE, TWO, LostEntry, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry
-from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
-from ozx.hierarchy.json.reading import LongDocuments
-from ozx.hierarchy.keys import (
+from ozx.ome.partial_hierarchy import PartialHierarchy, document_key, parents_of, parse_metadata
+from ozx.ome.recovered import Loss, describe_loss, pixels_by_axis
+from ozx.places.byte_source import ByteSource
+from ozx.zarr.chunk_grid import ChunkTally, looks_like_chunk
+from ozx.zarr.json_reading import LongDocuments
+from ozx.zarr.keys import (
     METADATA,
     ORIGINAL_METADATA,
     ArchiveRank,
@@ -32,8 +34,6 @@ from ozx.hierarchy.keys import (
     missing_groups,
     node_of,
 )
-from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parents_of, parse_metadata
-from ozx.hierarchy.recovered import Loss, describe_loss, pixels_by_axis
 
 # The result of a salvage: values to write, and lost values.
 
@@ -485,7 +485,7 @@ class ArrayLoss:
 
     @property
     def loss(self) -> Loss:
-        """The loss as `ozx.hierarchy.recovered` writes it into the file."""
+        """The loss as `ozx.ome.recovered` writes it into the file."""
         found: Loss = {"node": self.node}
         found |= {} if self.level is None else {"level": self.level}
         found |= {"missing": self.missing, "of": self.chunks} if self.missing else {}

@@ -14,16 +14,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ozx.archive.byte_source import ByteSource, iter_exactly, read_exactly
 from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.codecs.bounded import ZSTD_MAGIC, decompress, parse_zstd_header
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry, LazyPart, Part
 from ozx.flow.repair.salvage import LostChunk, Salvage
-from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
-from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, parse_named
-from ozx.hierarchy.zarr.layout import (
+from ozx.ome.partial_hierarchy import document_key, parse_metadata
+from ozx.places.byte_source import ByteSource, iter_exactly, read_exactly
+from ozx.zarr.codecs import CHECKSUM_BYTES, parse_named
+from ozx.zarr.layout import (
     ArrayLayout,
     IndexFormat,
     ShardIndex,

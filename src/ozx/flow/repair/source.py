@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, Literal, Self
 
-from ozx.archive.byte_source import FileSource
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.keys import breadth_first
+from ozx.places.byte_source import FileSource
+from ozx.zarr.keys import breadth_first
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.folder import RemoteFolder
-    from ozx.archive.remote.source import RemoteSource
+    from ozx.places.remote.folder import RemoteFolder
+    from ozx.places.remote.source import RemoteSource
 
 #: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")

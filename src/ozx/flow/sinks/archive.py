@@ -15,7 +15,7 @@ from ozx.progress import Progress
 from ozx.threads import Workers
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.upload import Upload
+    from ozx.cloud.upload import Upload
 
 
 def write_archive(
@@ -53,7 +53,7 @@ def write_archive(
 def _open_writer(output: int | Upload) -> ArchiveWriter:
     if isinstance(output, int):
         return ArchiveWriter(output)
-    from ozx.archive.remote.upload import UploadWriter  # noqa: PLC0415 (few outputs are remote)
+    from ozx.cloud.upload import UploadWriter  # noqa: PLC0415 (few outputs are remote)
 
     return UploadWriter(output)
 

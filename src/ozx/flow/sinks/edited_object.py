@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ozx.archive.byte_source import read_exactly
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.replacement import (
+from ozx.archive.splicing import splice
+from ozx.cloud.replacement import (
     LOOKS,
     look_at,
     plan_parts,
     predict_cost,
     replace_object,
 )
-from ozx.archive.remote.source import RemoteSource
-from ozx.archive.remote.urls import COPYING, split_url
-from ozx.archive.splicing import splice
 from ozx.errors import FormatError, OzxError, UsageError
+from ozx.places.byte_source import read_exactly
+from ozx.places.remote.errors import changed_error, printable_url
+from ozx.places.remote.source import RemoteSource
+from ozx.places.remote.urls import COPYING, split_url
 
 #: What a replacement costs, see `predict_cost`; notes about it; a function that replaces the object on the server.
 Replacement = tuple[tuple[int, int, int, int], tuple[str, ...], Callable[[], None]]

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import Output
-from ozx.flow.sources.location import Place
 from ozx.marks import mark_of
+from ozx.places.byte_source import iter_exactly
+from ozx.places.place import Place
 
 #: The name of the manifest that previews of ozx wrote into an archive, as its last entry; it is still read.
 MANIFEST_KEY = "ozx-manifest.json"

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.positional_reading import COPY
-from ozx.archive.remote.access import carrying_options
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.syncing import flush, sync_file
 from ozx.atomic.targets import check_folder, check_target
 from ozx.atomic.tree_record import TreeRecord
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.places.place import Place
+from ozx.places.positional_reading import COPY
+from ozx.places.remote.access import carrying_options
 from ozx.threads import map_ahead
+from ozx.zarr.keys import LEGACY_METADATA, METADATA
 
 if TYPE_CHECKING:
-    from ozx.archive.remote.upload import Upload
+    from ozx.cloud.upload import Upload
 
 _REQUESTS = 16
 
@@ -138,7 +138,7 @@ class Output:
                         flush(new.descriptor)
                     check(Place(new.path))
             return
-        from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
+        from ozx.cloud.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
         with Upload(self.path, expected=0 if expected is None else expected(), force=self.force) as upload:
             yield NewObject(upload)
@@ -156,7 +156,7 @@ class Output:
                 yield new
             return
         if not self.force:
-            from ozx.archive.remote.upload import check_absent  # noqa: PLC0415 (few outputs are remote)
+            from ozx.cloud.upload import check_absent  # noqa: PLC0415 (few outputs are remote)
 
             check_absent(self.path)
         descriptor, path = tempfile.mkstemp(suffix=os.path.splitext(self.path)[1], prefix="ozx-upload-")
@@ -186,7 +186,7 @@ class Output:
 
 def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] | None = None) -> None:
     """Upload a local file."""
-    from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
+    from ozx.cloud.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
     with (
         open(path, "rb") as file,

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from urllib.parse import quote
 
-from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.s3 import S3Object, was_made
-from ozx.archive.remote.upload import Upload
-from ozx.archive.remote.urls import check_object_url
+from ozx.cloud.s3 import S3Object, was_made
+from ozx.cloud.upload import Upload
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.flow.entry import Entry
-from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA
+from ozx.places.remote.folder import RemoteFolder
+from ozx.places.remote.urls import check_object_url
 from ozx.progress import Progress
+from ozx.zarr.keys import LEGACY_METADATA, ROOT_METADATA
 
 # The document that makes it a hierarchy comes last.
 _ROOT = (".zmetadata", ".zattrs", ".zarray", ".zgroup", ROOT_METADATA)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Place
+from ozx.places.place import Place
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 
-from ozx.archive.byte_source import FileSource, read_in_runs
 from ozx.archive.directory import read_end
-from ozx.archive.positional_reading import forget_cache
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, time_of_copy
 from ozx.flow.sources.archive import iter_entries
-from ozx.flow.sources.location import Place
+from ozx.places.byte_source import FileSource, read_in_runs
+from ozx.places.place import Place
+from ozx.places.positional_reading import forget_cache
 from ozx.progress import Progress
 from ozx.threads import Workers
 

@@ -6,8 +6,6 @@
     Sources over a directory and over an archive.
 ``listing``, ``archive_keys``
     The keys of a directory and of an archive in the order in which ozx writes them, and a fast sort of many keys.
-``location``
-    The file and the node that a path, URL or node URI names.
 ``wrong_sources``
     The errors for sources of the wrong kind, with hints that name the right command.
 ``browsing``, ``opening``

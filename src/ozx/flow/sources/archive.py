@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, islice
 
-from ozx.archive.byte_source import ByteSource, FileSource, MemorySource, OpenFileSource, read_exactly
-from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
-from ozx.archive.positional_reading import MOST_AT_ONCE, MOST_IN_RUN, READ, divided
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
-from ozx.archive.remote.reading import predicted_data_offset
+from ozx.archive.remote_reading import predicted_data_offset
+from ozx.crc32 import crc32
 from ozx.errors import FormatError
 from ozx.flow.entry import (
     BytesPart,
@@ -34,8 +32,10 @@ from ozx.flow.entry import (
 )
 from ozx.flow.read_ahead import RemoteRange
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.hierarchy.json.reading import LongDocuments
 from ozx.marks import shrank
+from ozx.places.byte_source import ByteSource, FileSource, MemorySource, OpenFileSource, read_exactly
+from ozx.places.positional_reading import MOST_AT_ONCE, MOST_IN_RUN, READ, divided
+from ozx.zarr.json_reading import LongDocuments
 
 # The bytes that are requested with a value for its local header; a longer header takes a second request.
 _MOST_HEADER = 1 << 12

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.names.table import NameIndex, NameTable
-from ozx.hierarchy.keys import METADATA, breadth_first, component_order, folder_order, hierarchy_order
+from ozx.zarr.keys import METADATA, breadth_first, component_order, folder_order, hierarchy_order
 
-# Sort many keys into the order of `ozx.hierarchy.keys`, or check their order; vectorised.
+# Sort many keys into the order of `ozx.zarr.keys`, or check their order; vectorised.
 
 _SLASH = 0x2F
 # Longer names are compared one by one: a matrix of them takes too much memory.
@@ -146,7 +146,7 @@ class ArchiveKeys:
 
 
 def metadata_places(names: NameTable) -> NDArray[np.bool_]:
-    """Return a mask of the names that are ``zarr.json`` keys; see `ozx.hierarchy.keys.is_metadata_key`."""
+    """Return a mask of the names that are ``zarr.json`` keys; see `ozx.zarr.keys.is_metadata_key`."""
     found, length = np.zeros(len(names), bool), len(METADATA)
     for rows, matrix in names.iter_name_matrices():
         width = matrix.shape[1]

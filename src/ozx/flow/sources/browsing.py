@@ -13,15 +13,15 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from ozx.archive.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
 from ozx.archive.names.decoding import check_order, entry_name
 from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.comment import Comment, parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.reading import LongDocuments
-from ozx.hierarchy.keys import (
+from ozx.ome.comment import Comment, parse_comment, warn_of_unknown_keys
+from ozx.places.byte_source import ByteSource, FileSource, iter_exactly
+from ozx.zarr.json_reading import LongDocuments
+from ozx.zarr.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
@@ -176,7 +176,7 @@ class ArchiveView:
             return None
 
     def _predict(self, header: CentralHeader) -> int:
-        from ozx.archive.remote.reading import predicted_data_offset  # noqa: PLC0415 (numpy)
+        from ozx.archive.remote_reading import predicted_data_offset  # noqa: PLC0415 (numpy)
 
         columns, rows, starts = self._rows
         following = bisect_right(starts, header.header_offset)

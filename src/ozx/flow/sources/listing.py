@@ -16,8 +16,8 @@ from functools import cached_property
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, raise_error
-from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
 from ozx.quoting import quote
+from ozx.zarr.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
 
 # Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
 # is no litter: cells~, ._x and #x# are legal names of nodes.

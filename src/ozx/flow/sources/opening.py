@@ -6,11 +6,11 @@ import os
 from contextlib import closing, suppress
 from dataclasses import replace
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.keys import METADATA, node_of
+from ozx.places.byte_source import FileSource
+from ozx.places.place import Place
+from ozx.zarr.keys import METADATA, node_of
 
 
 def at_root(place: Place) -> Place:

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ozx.archive.names.decoding import name_fault
-from ozx.archive.remote.errors import object_error
-from ozx.archive.remote.folder import REQUESTS, RemoteFolder
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
-from ozx.hierarchy.images import LABELS, SERIES
-from ozx.hierarchy.json.reading import LongDocuments, as_object
-from ozx.hierarchy.keys import (
+from ozx.marks import Mark
+from ozx.ome.images import LABELS, SERIES
+from ozx.ome.model import parse_ome
+from ozx.ome.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
+from ozx.places.remote.errors import object_error
+from ozx.places.remote.folder import REQUESTS, RemoteFolder
+from ozx.threads import map_ahead
+from ozx.zarr.json_reading import LongDocuments, as_object
+from ozx.zarr.keys import (
     LEGACY_METADATA,
     METADATA,
     ORIGINAL_METADATA,
@@ -25,10 +29,6 @@ from ozx.hierarchy.keys import (
     node_of,
     paths_above,
 )
-from ozx.hierarchy.ome.model import parse_ome
-from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
-from ozx.marks import Mark
-from ozx.threads import map_ahead
 
 # Find the keys of a hierarchy on a server that cannot list them, from the references in the metadata.
 #

@@ -10,8 +10,8 @@ from itertools import islice
 from ozx.archive.other_formats import BY_ENDING, LONGEST_SIGNATURE, OtherFormat, describe_names, find_format
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.sources.listing import Listing
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.quoting import quote, quote_pattern
+from ozx.zarr.keys import LEGACY_METADATA, METADATA
 
 # The number of names to read from a folder without a hierarchy.
 _MOST_NAMES = 1000

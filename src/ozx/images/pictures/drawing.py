@@ -11,11 +11,11 @@ import zarr
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.keys import join_path
 from ozx.images.pictures.planes import DrawnImage, Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import fit_size, resize
 from ozx.images.pictures.render import choose_channels, choose_windows, on_black, render_channels, render_labels
 from ozx.store.level import Level
+from ozx.zarr.keys import join_path
 
 
 def draw_image(view: DrawnImage, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, ShownPlane
-from ozx.hierarchy.ome.model import Axis
+from ozx.ome.colors import LabelDisplay, ShownChannel, ShownPlane
+from ozx.ome.model import Axis
 from ozx.store.level import Level
 from ozx.store.reading_price import Price, check_price, price_of
 

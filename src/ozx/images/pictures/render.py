@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window, default_color
+from ozx.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window, default_color
 
 # More channels add up to white, and each costs a read.
 _MOST_SHOWN = 6

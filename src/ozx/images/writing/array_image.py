@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.request import PixelSize as GivenSize
-from ozx.hierarchy.edit.request import parse_units, split_sizes
-from ozx.hierarchy.json.reading import check_text
-from ozx.hierarchy.ome.colors import ShownChannel, Window, parse_color
-from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
-from ozx.hierarchy.ome.units import PixelSize, axis_type_of, check_unit
 from ozx.images.description import ImageDescription, describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource, PixelSource
 from ozx.images.writing.new_image import NewImage, PyramidLevel
+from ozx.ome.colors import ShownChannel, Window, parse_color
+from ozx.ome.edit.request import PixelSize as GivenSize
+from ozx.ome.edit.request import parse_units, split_sizes
+from ozx.ome.model import AXIS_TYPES, Axis
+from ozx.ome.units import PixelSize, axis_type_of, check_unit
+from ozx.zarr.json_reading import check_text
 
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)

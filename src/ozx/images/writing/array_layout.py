@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.chunk_grid import ChunkGrid
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.ome.model import Axis
-from ozx.hierarchy.relayout.layout_choice import Axes, LayoutChoice
-from ozx.hierarchy.relayout.shard_choice import MOST_ENTRIES, CodecChoice
-from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
+from ozx.ome.model import Axis
+from ozx.ome.relayout.layout_choice import Axes, LayoutChoice
+from ozx.ome.relayout.shard_choice import MOST_ENTRIES, CodecChoice
+from ozx.zarr.chunk_grid import ChunkGrid
+from ozx.zarr.json_reading import Document
+from ozx.zarr.layout import parse_layout, relayout_document
 
 #: About as fast as zstd at level 1, with a result that is a quarter smaller.
 DEFAULT_CODEC = CodecChoice("blosc", 1, "zstd")

@@ -19,24 +19,24 @@ from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sources.location import Place
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.json.reading import dump_document
-from ozx.hierarchy.keys import METADATA, join_path
-from ozx.hierarchy.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
-from ozx.hierarchy.subset.region import Selection
 from ozx.images.pixel_source import ArraySource, CroppedSource
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.downsampling import halved_shape, parse_method
 from ozx.images.writing.hierarchy_writing import iter_pixels
 from ozx.images.writing.pyramid import LevelWork, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
+from ozx.ome.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
+from ozx.ome.subset.region import Selection
+from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS
 from ozx.store.array import opened_array
 from ozx.store.level import Level
 from ozx.store.opening import opened_hierarchy
 from ozx.store.read_only_stores import open_source_group
 from ozx.threads import Workers, working
+from ozx.zarr.json_reading import dump_document
+from ozx.zarr.keys import METADATA, join_path
 
 _KINDS = "biufc"
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ozx.hierarchy.images import LABELS
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.keys import THUMBNAIL, join_path, missing_groups
-from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
-from ozx.hierarchy.ome.conversion import convert_group
-from ozx.hierarchy.ome.downscaling import describe_downscaling
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.new_image import NewHierarchy, NewImage, plan_pyramid
+from ozx.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
+from ozx.ome.conversion import convert_group
+from ozx.ome.downscaling import describe_downscaling
+from ozx.ome.images import LABELS
+from ozx.ome.relayout.layout_choice import LayoutChoice
+from ozx.ome.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
+from ozx.zarr.json_reading import Document
+from ozx.zarr.keys import THUMBNAIL, join_path, missing_groups
 
 # The ``zarr.json`` documents of new groups and images (OME-Zarr 0.5).
 

@@ -26,17 +26,17 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
-from ozx.hierarchy.json.reading import dump_document
-from ozx.hierarchy.keys import breadth_first, join_path, node_of
-from ozx.hierarchy.partial_hierarchy import document_key
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.images.writing.documents import HierarchyDocuments, all_images
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.images.writing.pyramid import Made, Pyramid, make_block, new_level
 from ozx.images.writing.shard_assembly import OpenShards, checked_size
+from ozx.ome.partial_hierarchy import document_key
+from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.threads import Workers, in_order, processors, working
+from ozx.zarr.json_reading import dump_document
+from ozx.zarr.keys import breadth_first, join_path, node_of
+from ozx.zarr.layout import parse_layout
 
 if TYPE_CHECKING:  # a thumbnail needs Pillow, which other archives do without
     from ozx.images.thumbnail import Picture

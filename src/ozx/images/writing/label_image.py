@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError
-from ozx.hierarchy.json.reading import check_text
-from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.ome.colors import LabelDisplay, Rgba
 from ozx.images.image import Image
 from ozx.images.pictures.render import made_label_colors
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.images.writing.downsampling import halved_shape
 from ozx.images.writing.new_image import LABEL_KINDS, NewImage, PyramidChoice, PyramidLevel
+from ozx.ome.colors import LabelDisplay, Rgba
 from ozx.store.level import Level, factor_between
+from ozx.zarr.json_reading import check_text
+from ozx.zarr.keys import METADATA
 
 Lengths = tuple[int, ...]
 #: For each axis of a label image the dimension of the mask, or None if the mask lacks it.

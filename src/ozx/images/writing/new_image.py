@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.images import SERIES
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
-from ozx.hierarchy.ome.downscaling import COARSEST
-from ozx.hierarchy.ome.model import Axis, find_channel_axis
 from ozx.images.description import PlateDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
+from ozx.ome.colors import LabelDisplay, ShownChannel
+from ozx.ome.downscaling import COARSEST
+from ozx.ome.images import SERIES
+from ozx.ome.model import Axis, find_channel_axis
 
 # The resolution levels of an image, and the physical positions of their pixels.
 

@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from ozx.codecs.chunk_codecs import BLOSC_SHUFFLES, SMALL_CHUNK, Allocate, ChunkCodec, compile_codecs, encode_gzip
 from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.ome.colors import Window
-from ozx.hierarchy.zarr.layout import ArrayLayout
 from ozx.images.pictures.render import percentile_window
 from ozx.images.pixel_source import Part, PixelSource, part_of
 from ozx.images.writing.array_layout import grown
 from ozx.images.writing.downsampling import Method, halve
 from ozx.images.writing.new_image import PyramidLevel
 from ozx.images.writing.shard_assembly import OpenShards
+from ozx.ome.colors import Window
+from ozx.zarr.json_reading import Document
+from ozx.zarr.layout import ArrayLayout
 
 # The order and size of the blocks from which a pyramid is computed.
 #

@@ -11,8 +11,8 @@ import numpy as np
 
 from ozx.errors import UnsupportedError
 from ozx.flow.entry import BytesPart, Entry, Part
-from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
-from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
+from ozx.ome.relayout.shard_choice import LARGEST_SHARD
+from ozx.zarr.layout import ArrayLayout, build_index
 
 Lengths = tuple[int, ...]
 

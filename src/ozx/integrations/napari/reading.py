@@ -14,14 +14,14 @@ import zarr
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.extras import install_hint
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
-from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
-from ozx.hierarchy.ome.placing import Matrix, Placement, place_image, place_scene
-from ozx.hierarchy.ome.units import ALL_UNITS
 from ozx.images.image import GroupNodes, Image
 from ozx.images.plate_fields import PlateFields, plate_fields
 from ozx.images.writing.array_image import image_title
+from ozx.ome.colors import LabelDisplay, ShownChannel
+from ozx.ome.model import Plate, Scene, unapplied_note
+from ozx.ome.placing import Matrix, Placement, place_image, place_scene
+from ozx.ome.units import ALL_UNITS
+from ozx.places.place import Place
 
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]

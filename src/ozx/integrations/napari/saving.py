@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.sources.location import Place
-from ozx.hierarchy.images import level_factor
-from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
-from ozx.hierarchy.ome.model import Axis
-from ozx.hierarchy.ome.units import TIME_UNITS, UNITS_OF
 from ozx.images.pixel_source import ArrayLike, ArraySource, with_checked_blocks
 from ozx.images.writing.array_image import image_title
 from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice, PyramidLevel
 from ozx.integrations.napari.reading import LayerData, with_way_out
+from ozx.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
+from ozx.ome.images import level_factor
+from ozx.ome.model import Axis
+from ozx.ome.units import TIME_UNITS, UNITS_OF
+from ozx.places.place import Place
 
 # The metadata of a layer in OME-Zarr's terms: axes, positions, channels, label colours.
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ozx.errors import FormatError, shortened
-from ozx.hierarchy.ome.colors import ShownChannel, Window
-from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import ImageDescription, describe_samples
-from ozx.images.ome_xml.parsing import parse_xml
+from ozx.images.ome_xml import parse_xml
+from ozx.ome.colors import ShownChannel, Window
+from ozx.ome.units import PixelSize, convert_length, convert_time
 from ozx.readers.tiff.kinds import describe_kind
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ozx.hierarchy.ome.colors import ShownChannel
-from ozx.hierarchy.ome.units import PixelSize, convert_length, convert_time
 from ozx.images.description import ImageDescription
+from ozx.ome.colors import ShownChannel
+from ozx.ome.units import PixelSize, convert_length, convert_time
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries

@@ -23,7 +23,7 @@ from ozx.extras import needed
 from ozx.flow.sources.wrong_sources import check_is_image_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription
-from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
+from ozx.images.ome_xml import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
 from ozx.images.pixel_source import PixelSource
 from ozx.marks import mark_of
 from ozx.readers.images import FileSet, Images, ReadingOptions

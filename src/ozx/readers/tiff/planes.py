@@ -10,8 +10,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.hierarchy.ome.colors import ShownChannel
 from ozx.images.description import ImageDescription
+from ozx.ome.colors import ShownChannel
 from ozx.readers.images import FileSet, Images, ReadingOptions
 from ozx.readers.plane_names import MOST_NAMED, Key, PlaneGrid
 from ozx.readers.tiff.opening import BROKEN, guesses_of, listening, naming, open_tiff, parsed, recipe_of

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.pixel_source import PixelSource
+from ozx.places.byte_source import FileSource
 from ozx.readers.images import FileSet, ReadingOptions
 from ozx.readers.tiff.pages import AXES, Corner, PageMap, Spans
 from ozx.readers.tiff.segments import JPEG, SegmentReader

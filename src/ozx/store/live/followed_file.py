@@ -8,17 +8,17 @@ import threading
 import time
 from typing import Self
 
-from ozx.archive.crc32 import crc32
-from ozx.archive.positional_reading import READ, PositionalFile, divided
 from ozx.archive.writer import local_header
 from ozx.atomic.locks import has_locks, is_free, still_has_name
 from ozx.atomic.temporary import name_beside
+from ozx.crc32 import crc32
 from ozx.errors import FormatError, ResourceError, UnsupportedError
-from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.marks import modified
+from ozx.places.positional_reading import READ, PositionalFile, divided
 from ozx.quoting import quote
 from ozx.store.growing_file import Slot
 from ozx.store.live.index import Index, index_of
+from ozx.zarr.keys import ROOT_METADATA
 
 _PARTIAL = ".partial"
 # A file may get another name between two steps.

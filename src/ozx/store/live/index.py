@@ -21,13 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.positional_reading import READ, open_for_reading
 from ozx.atomic.locks import has_locks
-from ozx.hierarchy.json.reading import Document, dump_document, parse_document
-from ozx.hierarchy.partial_hierarchy import document_key
+from ozx.crc32 import crc32
+from ozx.ome.partial_hierarchy import document_key
+from ozx.places.positional_reading import READ, open_for_reading
 from ozx.store.growing_file import Slot
+from ozx.zarr.json_reading import Document, dump_document, parse_document
 
 _FORMAT = 1
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

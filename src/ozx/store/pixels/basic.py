@@ -20,7 +20,6 @@ from ozx.archive.reader import ArchiveReader
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import OzxError
-from ozx.hierarchy.keys import join_path
 from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
@@ -29,6 +28,7 @@ from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
 from ozx.store.pixels.update import PixelChange, PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
+from ozx.zarr.keys import join_path
 
 # The places of more chunks are not remembered; one takes about 300 bytes.
 _MOST_KNOWN = 100_000

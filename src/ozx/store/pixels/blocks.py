@@ -11,9 +11,9 @@ from functools import cache, partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from ozx.archive.byte_source import FileSource
 from ozx.codecs.joined_chunks import JoinedChunk, put_joined
 from ozx.errors import FormatError
+from ozx.places.byte_source import FileSource
 from ozx.threads import default_jobs
 
 # Reading a gap of this length costs about as much as a second read.

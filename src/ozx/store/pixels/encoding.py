@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ozx.codecs.buffers import take_buffer
 from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled
 from ozx.errors import OzxError
-from ozx.hierarchy.zarr.layout import build_index, index_of
 from ozx.store.pixels.selections import BoundingBox, Lengths
+from ozx.zarr.layout import build_index, index_of
 
 Selection = Any
 

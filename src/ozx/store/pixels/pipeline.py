@@ -23,13 +23,13 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, compile_codecs
 from ozx.errors import OzxError
-from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.pixels.encoding import Background, Selection
 from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan, Shard
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
 from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
 from ozx.store.pixels.update import PixelChange, PixelUpdate
 from ozx.store.reading import ArchiveSession
+from ozx.zarr.json_reading import check_value_length
 
 # A hand-over to a thread takes longer than reading a few chunks.
 _FEW = 4

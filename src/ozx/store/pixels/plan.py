@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.byte_source import FileSource, read_exactly
-from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.codecs.joined_chunks import JoinedChunk, Take, decoding
+from ozx.crc32 import crc32, crc32_combine
 from ozx.errors import FormatError
-from ozx.hierarchy.zarr.layout import parse_index
+from ozx.places.byte_source import FileSource, read_exactly
 from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
 from ozx.store.pixels.selections import Overlap, iter_overlaps
 from ozx.store.reading import ArchiveSession
 from ozx.threads import default_jobs
+from ozx.zarr.layout import parse_index
 
 # More keys than this are looked up together.
 _FEW = 8

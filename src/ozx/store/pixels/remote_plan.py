@@ -10,14 +10,14 @@ from math import prod
 
 from zarr.core.sync import sync
 
-from ozx.archive.crc32 import crc32
 from ozx.archive.entry_blocks import EntrySpan, value_position, value_span
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.deadline import in_background
-from ozx.archive.remote.reading import predicted_data_offset
-from ozx.archive.remote.source import RemoteSource
+from ozx.archive.remote_reading import predicted_data_offset
 from ozx.codecs.joined_chunks import Take
+from ozx.crc32 import crc32
 from ozx.errors import FormatError
+from ozx.places.remote.deadline import in_background
+from ozx.places.remote.source import RemoteSource
 from ozx.store.pixels.blocks import Block, Span, do_together, in_batches, join_spans, submit, take_spans
 from ozx.store.pixels.plan import NotPlannedError, ReadPlan, Shard, index_span
 from ozx.store.reading import ArchiveSession

@@ -11,7 +11,12 @@ from itertools import chain, groupby
 
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.keys import (
+from ozx.ome.nodes import group_command
+from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import each, finding_from_error, make_finding
+from ozx.validation.wording import brief
+from ozx.zarr.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
@@ -21,11 +26,6 @@ from ozx.hierarchy.keys import (
     node_of,
     paths_above,
 )
-from ozx.hierarchy.nodes import group_command
-from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
-from ozx.validation.report import Finding
-from ozx.validation.rules.findings import each, finding_from_error, make_finding
-from ozx.validation.wording import brief
 
 # From this number of entries on, `rfc9/sharding` is a warning instead of a note; RFC-9 gives no number.
 MANY_DATA_ENTRIES = 1000
@@ -181,7 +181,7 @@ def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
     """Return a finding if `pack` refuses a Zarr v2 hierarchy: one without OME-Zarr metadata, or older than 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
-    from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)
+    from ozx.ome.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)
 
     try:
         check_root(legacy)

@@ -10,9 +10,12 @@ import numpy as np
 from ozx.archive.audit.facts import ArchiveFacts
 from ozx.archive.records import method_name
 from ozx.atomic.temporary import is_partial
-from ozx.hierarchy.comment import Comment
-from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.keys import (
+from ozx.ome.comment import Comment
+from ozx.validation.container.ambiguities import each_entry
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import make_finding
+from ozx.zarr.json_reading import as_object
+from ozx.zarr.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
@@ -20,9 +23,6 @@ from ozx.hierarchy.keys import (
     is_metadata_key,
     order_fault,
 )
-from ozx.validation.container.ambiguities import each_entry
-from ozx.validation.report import Finding
-from ozx.validation.rules.findings import make_finding
 
 #: Names and indexes of entries, in the order of the central directory.
 Entries = list[tuple[str, int]]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ozx.hierarchy.json.reading import Document, JsonFaults, as_object
-from ozx.hierarchy.keys import node_of
-from ozx.hierarchy.ome.model import OME_KEYS
-from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
-from ozx.hierarchy.zarr_v2.documents import parse_v2_array
+from ozx.ome.model import OME_KEYS
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
+from ozx.zarr.array import ArrayMetadata, parse_array
+from ozx.zarr.json_reading import Document, JsonFaults, as_object
+from ozx.zarr.keys import node_of
+from ozx.zarr.v2_documents import parse_v2_array
 
 
 @dataclass(frozen=True, slots=True)

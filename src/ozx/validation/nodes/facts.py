@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.chunk_grid import ChunkGrid
-from ozx.hierarchy.json.reading import parse_strictly
-from ozx.hierarchy.keys import ROOT_METADATA, node_of
-from ozx.hierarchy.references import iter_references
-from ozx.hierarchy.zarr.array import ArrayMetadata
-from ozx.hierarchy.zarr.codecs import SHARDING
+from ozx.ome.references import iter_references
 from ozx.validation.nodes.document import NodeDocument, merge_legacy
+from ozx.zarr.array import ArrayMetadata
+from ozx.zarr.chunk_grid import ChunkGrid
+from ozx.zarr.codecs import SHARDING
+from ozx.zarr.json_reading import parse_strictly
+from ozx.zarr.keys import ROOT_METADATA, node_of
 
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
-from ozx.hierarchy.ome.model import OME_KEYS
-from ozx.hierarchy.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
+from ozx.ome.model import OME_KEYS
+from ozx.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.place import (
     MISSING,
@@ -34,6 +33,7 @@ from ozx.validation.ome.levels import (
 from ozx.validation.ome.plates import check_plate, check_well
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.json_reading import as_list, as_numbers, as_object
 
 # Rules about the images of a group (OME-Zarr 0.5.2, "multiscales" metadata).
 

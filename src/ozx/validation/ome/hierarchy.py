@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ozx.hierarchy.images import SERIES
-from ozx.hierarchy.keys import ORIGINAL_METADATA, join_path
-from ozx.hierarchy.ome.versions import describe_draft
+from ozx.ome.images import SERIES
+from ozx.ome.versions import describe_draft
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.nodes.place import MISSING, JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
@@ -18,6 +17,7 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.ome.plates import check_plate_wells, check_well_fields
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
+from ozx.zarr.keys import ORIGINAL_METADATA, join_path
 
 # Rules about collections of images (OME-Zarr 0.5.2, transitional "bioformats2raw.layout" metadata).
 

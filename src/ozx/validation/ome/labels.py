@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.images import LABELS
-from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.keys import join_path
-from ozx.hierarchy.references import resolve_reference
+from ozx.ome.images import LABELS
+from ozx.ome.references import resolve_reference
 from ozx.validation.nodes.place import (
     MISSING,
     JsonPlace,
@@ -23,6 +21,8 @@ from ozx.validation.nodes.place import (
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.json_reading import as_object
+from ozx.zarr.keys import join_path
 
 # Rules about the list of labels and about each label image (OME-Zarr 0.5.2, "labels" metadata).
 

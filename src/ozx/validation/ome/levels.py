@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
-from ozx.hierarchy.ome.model import Axis, Multiscale
-from ozx.hierarchy.ome.units import UNITS_OF
-from ozx.hierarchy.zarr.array import ArrayMetadata
+from ozx.ome.model import Axis, Multiscale
+from ozx.ome.units import UNITS_OF
 from ozx.validation.nodes.place import (
     MISSING,
     Check,
@@ -25,6 +23,8 @@ from ozx.validation.nodes.place import (
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.array import ArrayMetadata
+from ozx.zarr.json_reading import as_list, as_numbers, as_object, as_text
 
 # Writers round scales.
 _SAME = 1.001

@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ozx.hierarchy.keys import join_path
-from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
-from ozx.hierarchy.ome.versions import is_understood
-from ozx.hierarchy.references import resolve_reference
-from ozx.hierarchy.zarr.array import ArrayMetadata
+from ozx.ome.model import OmeMetadata, parse_ome
+from ozx.ome.references import resolve_reference
+from ozx.ome.versions import is_understood
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.nodes.place import JsonPlace
+from ozx.zarr.array import ArrayMetadata
+from ozx.zarr.keys import join_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_list, as_object
-from ozx.hierarchy.keys import join_path
 from ozx.validation.nodes.place import (
     MISSING,
     Check,
@@ -22,6 +20,8 @@ from ozx.validation.nodes.place import (
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.json_reading import as_list, as_object
+from ozx.zarr.keys import join_path
 
 _ALPHANUMERIC = re.compile("[A-Za-z0-9]+")
 # 0.6: "The `path` MUST only use characters in the sets `a-z`, `A-Z`, `0-9`, `-`, `_`, `.`", "MUST NOT consist only of

@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_texts
-from ozx.hierarchy.ome.model import AXIS_TYPES
+from ozx.ome.model import AXIS_TYPES
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.documents import LAYOUT, check_ome
 from ozx.validation.report import Finding
+from ozx.zarr.json_reading import as_list, as_numbers, as_object, as_texts
 
 # Detection of simple OME-Zarr 0.5 metadata that needs no check by ome-zarr-models, which loads slowly.
 

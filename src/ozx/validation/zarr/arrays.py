@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_lengths
-from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
 from ozx.validation.zarr.codecs import check_codecs
+from ozx.zarr.codecs import parse_named
+from ozx.zarr.json_reading import as_lengths
 
 # Checks of JSON fill values by data type (Zarr core 3.1, "Fill value list").
 

@@ -21,16 +21,16 @@ from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.chunks.stored_chunks import KeyGroup, iter_key_groups, places_of
 from ozx.flow.entry import Part
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.chunk_grid import looks_like_chunk
-from ozx.hierarchy.json.reading import Document, parse_document
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
-from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, Lengths, index_of, parse_layout
-from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
 from ozx.threads import processors, working
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
 from ozx.validation.wording import listed
+from ozx.zarr.chunk_grid import looks_like_chunk
+from ozx.zarr.json_reading import Document, parse_document
+from ozx.zarr.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.zarr.layout import ArrayLayout, IndexFormat, Lengths, index_of, parse_layout
+from ozx.zarr.v2_arrays import parse_v2_layout
 
 # Size of a task for a worker.
 _VALUES_PER_TASK = 64

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ozx.hierarchy.json.reading import as_lengths
-from ozx.hierarchy.zarr.array import ArrayMetadata
-from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, parse_named
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
+from ozx.zarr.array import ArrayMetadata
+from ozx.zarr.codecs import SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.json_reading import as_lengths
 
 # The kind and the settings of each codec in the Zarr specifications.
 

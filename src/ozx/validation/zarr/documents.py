@@ -7,17 +7,17 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.keys import METADATA, ROOT_METADATA
-from ozx.hierarchy.recovered import OZX, RECOVERED, describe_losses
-from ozx.hierarchy.zarr.extensions import unknown_fields
-from ozx.hierarchy.zarr.normalisation import CONSOLIDATED, say_the_same
+from ozx.ome.recovered import OZX, RECOVERED, describe_losses
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy
 from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
+from ozx.zarr.extensions import unknown_fields
+from ozx.zarr.json_reading import as_object
+from ozx.zarr.keys import METADATA, ROOT_METADATA
+from ozx.zarr.normalisation import CONSOLIDATED, say_the_same
 
 # Zarr core 3.1, "Array metadata", "Group metadata": mandatory names.
 _MANDATORY = {"array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"), "group": ()}

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.extensions import ExtensionNode, find_handler
-from ozx.hierarchy.json.reading import as_object
-from ozx.hierarchy.references import resolve_reference
-from ozx.hierarchy.zarr.extensions import (
+from ozx.ome.references import resolve_reference
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import Hierarchy
+from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, repeated
+from ozx.validation.report import Finding, Severity
+from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
+from ozx.validation.zarr.codecs import CODECS
+from ozx.validation.zarr.schemas import Schemas
+from ozx.zarr.extensions import (
     EXTENSIONS,
     Extension,
     array_extensions,
@@ -18,13 +24,7 @@ from ozx.hierarchy.zarr.extensions import (
     parse_extensions,
     registry_date,
 )
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy
-from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, repeated
-from ozx.validation.report import Finding, Severity
-from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
-from ozx.validation.zarr.codecs import CODECS
-from ozx.validation.zarr.schemas import Schemas
+from ozx.zarr.json_reading import as_object
 
 _BOTH = f"{ZARR_PYTHON} and {TENSORSTORE}"
 # Core 3.1: "must_understand=False is not supported for the following extension points: data type, chunk grid, and chunk

@@ -10,7 +10,7 @@ from urllib.parse import urldefrag, urljoin
 
 from ozx.errors import UsageError
 from ozx.extras import needed
-from ozx.flow.sources.location import StrPath, given_path
+from ozx.places.place import StrPath, given_path
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ozx.hierarchy.json.reading import as_object, as_text
-from ozx.hierarchy.ome.model import Axis
+from ozx.ome.model import Axis
 from ozx.validation.nodes.place import MISSING, Check, JsonPlace, describe_found, expect_objects, expect_text
 from ozx.validation.ome.coordinates.references import further_transformations, system_lengths
 from ozx.validation.ome.levels import check_axes, check_axis_order
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.json_reading import as_object, as_text
 
 # Rules about lists of coordinate systems (OME-Zarr 0.6, "coordinateSystems" metadata).
 

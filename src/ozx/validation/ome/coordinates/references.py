@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ozx.hierarchy.json.reading import as_list, as_object, as_text
 from ozx.validation.nodes.place import Check, JsonPlace
 from ozx.validation.ome.coordinates.steps import Step, check_step
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.json_reading import as_list, as_object, as_text
 
 # Rules about images with the vectors of a transformation (OME-Zarr 0.6, "coordinates and displacements").
 

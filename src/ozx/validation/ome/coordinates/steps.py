@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ozx.hierarchy.json.reading import as_numbers
 from ozx.validation.nodes.place import MISSING, Check, JsonPlace, describe_found, expect_object, expect_objects
 from ozx.validation.ome.levels import check_vector
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+from ozx.zarr.json_reading import as_numbers
 
 # Rules about matrices of affine transformations and rotations (OME-Zarr 0.6, "Matrix transformations").
 

@@ -1,0 +1,259 @@
+"""Upgrade of all metadata of a hierarchy from OME-Zarr 0.4 (Zarr v2) to 0.5 (Zarr v3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ozx.errors import FormatError, OzxError, UnsupportedError
+from ozx.ome.conversion import ConvertedGroup
+from ozx.ome.nodes import NoteCollector, group_command, tell
+from ozx.ome.v2_groups import group_document, upgrade_group
+from ozx.zarr.json_reading import Document, dump_document, parse_document
+from ozx.zarr.keys import METADATA, breadth_first, join_path
+from ozx.zarr.v2_arrays import UpgradedArray, upgrade_array
+
+_ARRAY, _GROUP, _ATTRIBUTES = ".zarray", ".zgroup", ".zattrs"
+_ONE_HIERARCHY = "rfc9/one-hierarchy"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedHierarchy:
+    """A hierarchy upgraded from Zarr v2 to v3."""
+
+    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that contain nodes but had no
+    # metadata. Equal arrays share one document: copy a document before you change it.
+    documents: dict[str, Document]
+    # Each upgraded array by path; its document is the one in `documents`.
+    arrays: dict[str, UpgradedArray]
+    # Differences worth a note, one sentence each.
+    notes: tuple[str, ...] = ()
+    # The reasons why the hierarchy cannot be upgraded; nodes with the same reason share one error and are missing in
+    # `documents`.
+    refusals: tuple[OzxError, ...] = ()
+
+    def iter_values(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the key and the value of every new ``zarr.json``, breadth-first."""
+        known: dict[int, bytes] = {}  # many arrays share one document
+        for path, document in self.documents.items():
+            if path not in self.arrays:
+                yield join_path(path, METADATA), dump_document(document)
+                continue
+            if id(document) not in known:
+                known[id(document)] = dump_document(document)
+            yield join_path(path, METADATA), known[id(document)]
+
+
+def upgrade_hierarchy(
+    documents: Mapping[str, bytes], *, keep_numcodecs: bool = False, path: str = "FILE"
+) -> UpgradedHierarchy:
+    """Upgrade the metadata of a hierarchy from OME-Zarr 0.4 to 0.5, given the values of all its metadata keys.
+
+    Each value is read at most once. Values of ``.zmetadata`` are never read, because they are copies. `keep_numcodecs`
+    keeps chunks whose codecs only zarr-python reads, instead of transcoding them. Hints name `path`.
+    """
+    upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
+    upgrade.upgrade_groups(path)
+    upgrade.add_folders()
+    upgrade.upgrade_arrays()
+    return upgrade.finish()
+
+
+def check_root(documents: Mapping[str, bytes]) -> None:
+    """Raise an error if the root prevents the upgrade of a Zarr v2 hierarchy; all other nodes are ignored."""
+    root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
+    upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
+    upgrade.upgrade_groups()
+    for refusal in upgrade.finish().refusals:
+        raise refusal
+
+
+def _sort_nodes(keys: Iterable[str]) -> tuple[dict[str, None], dict[str, None], dict[str, None]]:
+    """Return the paths of Zarr v2 nodes with ``.zarray``, with ``.zgroup`` and with ``.zattrs``, in the keys' order."""
+    arrays: dict[str, None] = {}
+    groups: dict[str, None] = {}
+    attributes: dict[str, None] = {}
+    kinds = {_ARRAY: arrays, _GROUP: groups, _ATTRIBUTES: attributes}
+    for key in keys:
+        path, _, name = key.rpartition("/")
+        if name == METADATA:
+            raise FormatError(
+                f"expected only Zarr v2 metadata; found {key}, which is Zarr v3",
+                rule=_ONE_HIERARCHY,
+                hint="Put the files of Zarr v2 and of Zarr v3 into separate folders, and convert each.",
+            )
+        if name in kinds:
+            kinds[name][path] = None
+    if "" in arrays:
+        raise FormatError(
+            "expected a group at the root; found an array: this is Zarr, but not OME-Zarr", rule=_ONE_HIERARCHY
+        )
+    if "" not in groups and "" not in attributes:
+        raise FormatError(
+            "expected .zgroup at the root; there is none",
+            rule="rfc9/root",
+            hint="Give the path of the folder or file whose root is the image, the plate or the series.",
+        )
+    return arrays, groups, attributes
+
+
+class _HierarchyUpgrade:
+    """An upgrade in progress: the Zarr v2 nodes and the new Zarr v3 documents."""
+
+    def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
+        self._stored = stored
+        self._keep_numcodecs = keep_numcodecs
+        self._array_paths, self._group_paths, self._with_attributes = _sort_nodes(stored)
+        self._documents: dict[str, Document] = {}
+        self._arrays: dict[str, UpgradedArray] = {}
+        # By path of the array: the names of its dimensions, and the group that names them.
+        self._names: dict[str, tuple[tuple[str, ...], str]] = {}
+        # The upgraded array by its stored documents: the arrays of a plate have only a few different documents.
+        self._alike: dict[object, UpgradedArray | OzxError] = {}
+        self._sound_groups: set[bytes] = set()
+        self._notes = NoteCollector()
+        # By error: the paths of the nodes that have it.
+        self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
+
+    def _iter_groups(self) -> Iterator[str]:
+        """Yield the paths of all groups, including nodes that have only attributes."""
+        yield from self._group_paths
+        known = self._group_paths.keys() | self._array_paths
+        yield from (path for path in self._with_attributes if path not in known)
+
+    def upgrade_groups(self, source: str = "FILE") -> None:
+        """Upgrade every group, and collect the dimension names of all levels; hints name `source`."""
+        images, root_is_ome = [], True
+        for path in self._iter_groups():
+            try:
+                group = self._upgrade_group(path)
+            except OzxError as error:
+                self._refuse(path, error)
+                continue
+            self._documents[path] = group.document
+            for note in group.notes:
+                self._notes.add(path, note)
+            for level, names in group.dimension_names:
+                self._name(join_path(path, level), names, path)
+            if group.dimension_names:
+                images.append(path)
+            if not path:
+                root_is_ome = "ome" in group.document["attributes"]
+        if not root_is_ome:
+            below = sorted(images, key=breadth_first)
+            found = (
+                f"; OME-Zarr images are below it: {', '.join(below[:3])}{', …' if below[3:] else ''}" if below else ""
+            )
+            raise FormatError(
+                f"expected OME-Zarr metadata at the root; found a plain Zarr group{found}",
+                rule=_ONE_HIERARCHY,
+                hint=f"Make a file of each image. For the first, run: {group_command(source, below[0], is_v2=True)}"
+                if below
+                else "An .ozx file holds OME-Zarr: write OME-Zarr metadata first, for example with ome-zarr-py.",
+            )
+
+    def _upgrade_group(self, path: str) -> ConvertedGroup:
+        if path in self._array_paths:
+            raise FormatError("expected an array or a group; found both .zarray and .zgroup")
+        if path not in self._group_paths:
+            self._notes.add(path, "treated as a group: it has .zattrs, but neither .zgroup nor .zarray")
+        elif (stored := self._stored[join_path(path, _GROUP)]) not in self._sound_groups:
+            version = parse_document(stored, _GROUP).get("zarr_format")
+            if version != 2:
+                raise FormatError(f"expected zarr_format 2; found {version!r}")
+            self._sound_groups.add(stored)
+        stored_attributes = self._read_attributes(path)
+        return upgrade_group(None if stored_attributes is None else parse_document(stored_attributes, _ATTRIBUTES))
+
+    def _read_attributes(self, path: str) -> bytes | None:
+        return self._stored[join_path(path, _ATTRIBUTES)] if path in self._with_attributes else None
+
+    def _name(self, array: str, names: tuple[str, ...], group: str) -> None:
+        """Record the dimension names of one level of the image at `group`."""
+        known, other = self._names.setdefault(array, (names, group))
+        if array not in self._array_paths:
+            self._notes.add(array, "this path is listed as a level, but it has no array")
+        elif known != names:
+            self._refuse(
+                array,
+                UnsupportedError(
+                    f"expected equal axis names in all images that list this array; found ({', '.join(known)}) in "
+                    f"{other or 'the root'}, ({', '.join(names)}) in {group or 'the root'}",
+                    hint="Zarr v3 stores the names in the array: store a separate copy of the array for each image.",
+                ),
+            )
+
+    def add_folders(self) -> None:
+        """Add a group for every folder above a node, because Zarr core 3.1 has no implicit groups."""
+        groups = dict.fromkeys(self._iter_groups())
+        for path in [*groups, *self._array_paths]:
+            above = path
+            while above:
+                self._check_name(above)
+                above = above.rpartition("/")[0]
+                if above in self._array_paths:
+                    self._refuse(
+                        path, FormatError(f"expected no nodes inside an array; found a node below the array {above}")
+                    )
+                    break
+                if above in groups:
+                    break
+                groups[above] = None
+                self._documents[above] = group_document({})
+
+    def _check_name(self, path: str) -> None:
+        # Zarr core 3.1, "Node names": not only periods, not beginning with "__", and since 2026-07 not "zarr.json".
+        name = path.rpartition("/")[2]
+        if not name.strip(".") or name.startswith("__") or name == METADATA:
+            self._refuse(
+                path,
+                UnsupportedError(
+                    f"expected a node name that Zarr v3 allows; found {name!r}",
+                    hint="Rename the node, and change all references to it.",
+                ),
+            )
+
+    def upgrade_arrays(self) -> None:
+        """Upgrade every array; arrays with equal metadata share one result."""
+        for path in self._array_paths:
+            stored, attributes = self._stored[join_path(path, _ARRAY)], self._read_attributes(path)
+            names = self._names[path][0] if path in self._names else None
+            alike = (stored, attributes, names)
+            if alike not in self._alike:
+                self._alike[alike] = self._upgrade_array(*alike)
+            array = self._alike[alike]
+            if isinstance(array, OzxError):
+                self._refuse(path, array)
+                continue
+            self._documents[path], self._arrays[path] = array.document, array
+            for note in array.notes:
+                self._notes.add(path, note)
+
+    def _upgrade_array(
+        self, stored: bytes, attributes: bytes | None, names: tuple[str, ...] | None
+    ) -> UpgradedArray | OzxError:
+        try:
+            return upgrade_array(
+                parse_document(stored, _ARRAY),
+                None if attributes is None else parse_document(attributes, _ATTRIBUTES),
+                names,
+                keep_numcodecs=self._keep_numcodecs,
+            )
+        except OzxError as error:
+            return error
+
+    def _refuse(self, path: str, error: OzxError) -> None:
+        self._refusals.setdefault((type(error), error.message, error.rule, error.hint), []).append(path)
+
+    def finish(self) -> UpgradedHierarchy:
+        """Return the upgraded hierarchy, in breadth-first order."""
+        refusals = [
+            kind(tell(paths[0], len(paths), message), rule=rule, hint=hint)
+            for (kind, message, rule, hint), paths in self._refusals.items()
+        ]
+        return UpgradedHierarchy(
+            documents={path: self._documents[path] for path in sorted(self._documents, key=breadth_first)},
+            arrays={path: self._arrays[path] for path in sorted(self._arrays, key=breadth_first)},
+            notes=self._notes.sentences(),
+            refusals=tuple(refusals),
+        )

@@ -1,0 +1,239 @@
+"""Conversion of valid ``zarr.json`` documents to the form that zarr-python can read.
+
+zarr-python refuses much that Zarr core 3.1 allows. Version 3.1.6 refuses any unknown field of a group. All versions up
+to 3.4.2 refuse an ``extensions`` array, short-hand names, and codecs that a reader may ignore. zarr-python silently
+accepts storage transformers, and returns wrong pixels. ``tests/store/test_normalised.py`` holds the table of this
+behaviour.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.zarr.codecs import SHARDING, parse_named
+from ozx.zarr.extensions import (
+    EXTENSIONS,
+    Extension,
+    Understands,
+    listed_extensions,
+    parse_extensions,
+    unknown_fields,
+)
+from ozx.zarr.json_reading import Document, as_object, parse_document
+from ozx.zarr.keys import METADATA
+
+#: The extension points that say how chunks are found and decoded; a reader supports certain names at each point.
+DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
+
+# zarr-python writes and reads these without a configuration. Others need one, if only an empty one.
+_BARE = frozenset(("bytes", "crc32c", "vlen-bytes", "vlen-utf8", "default", "v2"))
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ROOT = "the root"
+_HINT = (
+    "Open it with a program that knows this extension; ozx cat and ozx.OzxStore read the stored bytes, and ozx pack "
+    "and ozx unpack copy them unchanged."
+)
+_RECTILINEAR_HINT = (
+    "zarr-python 3.2 and later, and so ozx.open, read it after zarr.config.set({'array.rectilinear_chunks': True}). "
+    "ozx repack --chunks makes the grid regular; ozx pack and ozx unpack copy it unchanged."
+)
+
+
+def understands_decoding(point: str, value: Any) -> bool:
+    """Return whether an extension affects how chunks are decoded, as codecs, data types and chunk grids do."""
+    del value
+    return point in DECODING_POINTS
+
+
+def normalise_document(data: bytes, node: str, understands: Understands = understands_decoding) -> bytes:
+    """Return an equivalent ``zarr.json`` that zarr-python accepts; `data` itself if zarr-python accepts it.
+
+    Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped.
+    Consolidated metadata is dropped if any of its copies would change; the nodes' own documents stay. A short-hand name
+    becomes an object; a data type without a configuration becomes its name. Extensions of the node that the reader
+    understands are dropped as well: their handlers have read them. Documents with other faults stay unchanged:
+    zarr-python refuses them.
+    """
+    key = f"{node}/{METADATA}" if node else METADATA
+    try:
+        document = parse_document(data.removeprefix(_BYTE_ORDER_MARK), key)
+        normal = _Normaliser(node, understands).normalise(document)
+    except RecursionError:
+        raise FormatError(f"{key}: expected JSON of limited depth", rule="zarr/json") from None
+    # Unchanged parts are shared, so that comparing them costs next to nothing.
+    return data if normal == document else json.dumps(normal).encode("ascii")
+
+
+class _Normaliser:
+    def __init__(self, node: str, understands: Understands) -> None:
+        self._node = node
+        self._understands = understands
+
+    def normalise(self, document: Document) -> Document:
+        node_type = document.get("node_type")
+        if node_type not in ("array", "group"):
+            return document
+        fields = unknown_fields(document)
+        for extension in (*fields, *listed_extensions(document)):
+            self._check(extension)
+        if fields or EXTENSIONS in document:
+            dropped = {field.name for field in fields} | {EXTENSIONS}
+            document = {name: value for name, value in document.items() if name not in dropped}
+        return self._array(document) if node_type == "array" else self._group(document)
+
+    def _group(self, document: Document) -> Document:
+        copies = document.get("consolidated_metadata")
+        if copies is None or self._is_clean(copies):
+            return document
+        # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
+        if as_object(copies).get("kind") != "inline":
+            self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
+        return without_copies(document)
+
+    def _is_clean(self, copies: Any) -> bool:
+        """Return whether zarr-python can read this consolidated metadata unchanged."""
+        documents = as_object(copies).get("metadata")
+        if as_object(copies).get("kind") != "inline" or not isinstance(documents, dict):
+            return False
+        try:
+            return all(isinstance(copy, dict) and self.normalise(copy) == copy for copy in documents.values())
+        except UnsupportedError:
+            return False  # a node below is not readable, but this one is
+
+    def _array(self, document: Document) -> Document:
+        normal = dict(document)
+        if "storage_transformers" in normal:
+            found = parse_extensions(
+                normal["storage_transformers"] or [], "storage_transformers", "/storage_transformers"
+            )
+            for extension in found:
+                self._check(extension)
+            if found:
+                del normal["storage_transformers"]
+        if "data_type" in normal:
+            normal["data_type"] = self._data_type(normal["data_type"])
+        for point in ("chunk_grid", "chunk_key_encoding"):
+            if point in normal:
+                normal[point] = self._known(_expand(normal[point]), point, f"/{point}")
+        if "codecs" in normal:
+            normal["codecs"] = self._codecs(normal["codecs"], "/codecs")
+        return normal
+
+    def _data_type(self, value: Any) -> Any:
+        # Zarr core 3.1, "data_type": a core type is its name; zarr-python accepts no object for a core type, and
+        # no further members in objects for other types.
+        named = parse_named(value)
+        if named is not None and isinstance(value, dict):
+            value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name
+        return self._known(value, "data_type", "/data_type")
+
+    def _codecs(self, value: Any, pointer: str) -> Any:
+        if not isinstance(value, list):
+            return value
+        chain = []
+        for index, item in enumerate(value):
+            codec, place = _expand(item), f"{pointer}/{index}"
+            named = parse_named(codec)
+            if named is not None and not self._understands("codecs", codec):
+                # Zarr core 3.1, "must_understand": a codec, unlike a data type or a chunk grid, may be ignorable.
+                self._check_parsed(codec, "codecs", place, named.name)
+                continue
+            chain.append(self._sharding(codec, place) if named is not None and named.name == SHARDING else codec)
+        return chain
+
+    def _sharding(self, codec: dict[str, Any], pointer: str) -> dict[str, Any]:
+        configuration = as_object(codec.get("configuration"))
+        changed = {
+            chain: self._codecs(configuration[chain], f"{pointer}/configuration/{chain}")
+            for chain in ("codecs", "index_codecs")
+            if chain in configuration
+        }
+        return {**codec, "configuration": {**configuration, **changed}}
+
+    def _known(self, value: Any, point: str, pointer: str) -> Any:
+        named = parse_named(value)
+        if named is not None and not self._understands(point, value):
+            # Zarr core 3.1: "must_understand=False is not supported" here, so it is ignored.
+            self._refuse(Extension(point, named.name, must_understand=True, value=value, pointer=pointer))
+        return value
+
+    def _check_parsed(self, value: Any, point: str, pointer: str, name: str) -> None:
+        (extension,) = parse_extensions([value], point, pointer)
+        self._check(Extension(point, name, extension.must_understand, value, pointer))
+
+    def _check(self, extension: Extension) -> None:
+        if extension.must_understand and not self._understands(extension.point, extension.value):
+            self._refuse(extension)
+
+    def _refuse(self, extension: Extension) -> None:
+        raise UnsupportedError(
+            f"{self._node or _ROOT}: expected extensions that this reader supports; found the {extension.what} "
+            f"{extension.name!r} (zarr.json, {extension.pointer}), which a reader must understand to open the node",
+            hint=_RECTILINEAR_HINT if extension.name == "rectilinear" else _HINT,
+        )
+
+
+def _expand(value: Any) -> Any:
+    """Return an extension as an object with the configuration that zarr-python requires.
+
+    Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.
+    """
+    named = parse_named(value)
+    if named is None or (isinstance(value, dict) and ("configuration" in value or named.name in _BARE)):
+        return value
+    full = dict(value) if isinstance(value, dict) else {"name": named.name}
+    return full if named.name in _BARE else {**full, "configuration": {}}
+
+
+# Consolidated metadata: a group's ``zarr.json`` contains copies of the metadata of all nodes below the group.
+#
+# Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so
+# that wrong copies are worse than no copies.
+
+CONSOLIDATED = "consolidated_metadata"
+
+
+def without_copies(document: Document) -> Document:
+    """Return a group's document without consolidated metadata."""
+    return {name: value for name, value in document.items() if name != CONSOLIDATED}
+
+
+def renew_copies(document: Document, path: str, find: Callable[[str], Document | None]) -> Document:
+    """Return a group's document whose consolidated metadata repeats the nodes as they are now."""
+    field = as_object(document[CONSOLIDATED])
+    copies = {}
+    for name, copy in as_object(field.get("metadata")).items():
+        found = find(f"{path}/{name}" if path else name)
+        if found is not None:
+            # zarr-python writes an empty field in the copy of a group.
+            empty = {CONSOLIDATED: copy[CONSOLIDATED]} if CONSOLIDATED in as_object(copy) else {}
+            copies[name] = without_copies(found) | empty
+    return {**document, CONSOLIDATED: {**field, "metadata": copies}} if copies else without_copies(document)
+
+
+def say_the_same(copy: Any, document: Any) -> bool:
+    """Return whether two documents are equal, apart from empty fields, which some writers omit.
+
+    Examples
+    --------
+    >>> say_the_same({"node_type": "group"}, {"node_type": "group", "attributes": {}})
+    True
+    """
+    return _content(copy) == _content(document)
+
+
+def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
+    """Return whether a group's consolidated metadata differs from the nodes at `paths`."""
+    if document.get(CONSOLIDATED) is None:
+        return False
+    copies = as_object(as_object(document[CONSOLIDATED]).get("metadata"))
+    return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
+
+
+def _content(document: Any) -> dict[str, Any]:
+    """Return the non-empty fields of a document, without consolidated metadata, which is compared separately."""
+    return {name: value for name, value in without_copies(as_object(document)).items() if value not in ({}, [], None)}
