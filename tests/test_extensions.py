@@ -185,7 +185,7 @@ def test_extensions_of_a_group_are_asked_about_arrays_below(hierarchy, tmp_path,
     else:
         with pytest.raises(
             UnsupportedError,
-            match=r"the root: expected an unchanged configuration of the extension 'example\.tiered-storage'",
+            match=r"the root: the handler of the extension 'example\.tiered-storage' returned another configuration",
         ):
             ozx.repack(hierarchy, tmp_path / "new.ozx", shards="y=32,x=32")
     assert asked == ["0"]

@@ -237,7 +237,7 @@ def test_an_array_of_two_images():
     (refusal,) = upgrade_tree(values("zy"))[0].refusals
     assert isinstance(refusal, UnsupportedError)
     assert refusal.message.startswith("a/0: ")
-    assert "found (y, x) in the root, (z, y) in a" in refusal.message
+    assert "(y, x) in the root, (z, y) in a" in refusal.message
 
 
 def test_more_axes_than_dimensions():

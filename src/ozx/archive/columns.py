@@ -231,8 +231,7 @@ def _check_headers(buffer: bytes, entries: int) -> None:
 def _shift(offsets: NDArray[np.uint64], prepended: int) -> None:
     if len(offsets) and int(offsets.max()) + prepended > np.iinfo(np.uint64).max:
         raise FormatError(
-            f"expected local file headers below offset 2**64; found a header beyond this offset, because "
-            f"{prepended:,} bytes lie before the archive",
+            f"a local file header lies beyond offset 2**64, because {prepended:,} bytes lie before the archive",
             rule="zip/bounds",
         )
     offsets += np.uint64(prepended)

@@ -182,7 +182,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
     if error.errno == errno.ENAMETOOLONG:
         length = len(os.fsencode(os.path.basename(path)))
         return UsageError(
-            f"expected a shorter output name; its last component has {length:,} bytes, which the system refuses",
+            f"the output name is too long: its last component has {length:,} bytes, which the system refuses",
             path=path,
             hint="Most file systems allow names of up to 255 bytes. Choose a shorter name for the output.",
         )

@@ -118,7 +118,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
     newest, mark = marker
     if not (remove and has_mark(archive, mark)):
         raise UsageError(
-            "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
+            "this directory was packed and partly removed: the removal was interrupted",
             path=root,
             hint=f"If it was packed into another file than {archive}, name that file. "
             f"Otherwise {archive} has changed since: check it with ozx validate."

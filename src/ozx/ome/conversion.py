@@ -155,8 +155,7 @@ def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
         path = field.get("path")
         if isinstance(path, str) and not _FIELD.fullmatch(path):
             raise UnsupportedError(
-                f"{where}: expected letters and digits in the path of a field of view, as OME-Zarr 0.5 "
-                f"requires; found {path!r}",
+                f"{where}: the path of a field of view is {path!r}; OME-Zarr 0.5 requires letters and digits",
                 hint="Rename the group of the field, and its path in the well.",
             )
     return dropped

@@ -177,8 +177,8 @@ class _HierarchyUpgrade:
             self._refuse(
                 array,
                 UnsupportedError(
-                    f"expected equal axis names in all images that list this array; found ({', '.join(known)}) in "
-                    f"{other or 'the root'}, ({', '.join(names)}) in {group or 'the root'}",
+                    f"two images list this array with different axes: ({', '.join(known)}) in {other or 'the root'}, "
+                    f"({', '.join(names)}) in {group or 'the root'}",
                     hint="Zarr v3 stores the names in the array: store a separate copy of the array for each image.",
                 ),
             )

@@ -196,7 +196,7 @@ def _cache_output(place: Place, out: Place | None, size: int) -> tuple[Output, d
         )
     if (found := place.kind()) != "a file":
         raise UsageError(
-            f"expected a local file, because the thumbnail cache has pictures of local files only; found {found}",
+            f"the thumbnail cache has pictures of local files only; found {found}",
             path=place.name,
             hint="Leave out cache=True, and name a .png or .jpg file for the picture.",
         )

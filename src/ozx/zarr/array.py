@@ -174,8 +174,7 @@ def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
         raise FormatError(f"{where}: expected a chunk_key_encoding; it is missing or has no name")
     if named.name not in _SEPARATORS:
         raise UnsupportedError(
-            f"{where}: expected the chunk key encoding 'default' or 'v2'; found {named.name!r}, which ozx does not "
-            f"support"
+            f"{where}: ozx does not support the chunk key encoding {named.name!r}; expected 'default' or 'v2'"
         )
     separator = named.configuration.get("separator", _SEPARATORS[named.name])
     if separator not in ("/", "."):

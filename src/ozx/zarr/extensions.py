@@ -256,7 +256,7 @@ def check_understood(document: Document, node: str, understands: Understands = i
         is_optional = not extension.must_understand and extension.point in ("extensions", "fields", "codecs")
         if not is_optional and not understands(extension.point, extension.value):
             raise UnsupportedError(
-                f"{node or 'the root'}: expected chunks that may be moved; found the {extension.what} "
-                f"{extension.name!r} (zarr.json, {extension.pointer}), which ozx does not support",
+                f"{node or 'the root'}: ozx does not support the {extension.what} {extension.name!r} (zarr.json, "
+                f"{extension.pointer}), so it cannot move the chunks",
                 hint=_HINT,
             )

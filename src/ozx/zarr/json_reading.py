@@ -116,7 +116,7 @@ def check_text(text: object, what: str) -> str:
         raise UsageError(f"expected a text as {what}; got {text!r:.200}")
     if _LONE.search(text):
         raise UsageError(
-            f"expected {what} as a text that UTF-8 can hold; got {text!a:.200}, with half of a character (a surrogate)",
+            f"{what} has half of a character (a surrogate), which UTF-8 cannot hold: {text!a:.200}",
             hint="Decode the name with its right encoding, or leave this character out.",
         )
     return text

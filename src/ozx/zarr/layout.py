@@ -81,8 +81,8 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
     endian = as_object(None if not chain or chain[0] is None else chain[0].configuration).get("endian")
     if names not in (["bytes"], ["bytes", "crc32c"]) or endian not in ("little", "big"):
         raise UnsupportedError(
-            f"{where}: expected the index_codecs bytes (with endian), or bytes and crc32c; found {codecs!r}, so that "
-            "the indexes of its shards cannot be read"
+            f"{where}: the indexes of its shards cannot be read: expected the index_codecs bytes (with endian), or "
+            f"bytes and crc32c; found {codecs!r}"
         )
     return IndexFormat(location, endian, len(chain) == 2)
 
@@ -506,8 +506,8 @@ def _edges(runs: _Runs, whole: int, where: str) -> tuple[int, ...]:
             edges.append(edges[-1] + length)
     if edges[-1] < whole:
         raise FormatError(
-            f"{where}: expected lengths in the rectilinear grid that cover the {whole:,} pixels of the axis; "
-            f"their sum is {edges[-1]:,}",
+            f"{where}: the lengths in the rectilinear grid do not cover the {whole:,} pixels of the axis; their sum is "
+            f"{edges[-1]:,}",
             hint=_HINT,
         )
     return tuple(edges)

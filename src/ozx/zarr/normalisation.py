@@ -171,8 +171,8 @@ class _Normaliser:
 
     def _refuse(self, extension: Extension) -> None:
         raise UnsupportedError(
-            f"{self._node or _ROOT}: expected extensions that this reader supports; found the {extension.what} "
-            f"{extension.name!r} (zarr.json, {extension.pointer}), which a reader must understand to open the node",
+            f"{self._node or _ROOT}: this reader does not support the {extension.what} {extension.name!r} (zarr.json, "
+            f"{extension.pointer}), which a reader must understand to open the node",
             hint=_RECTILINEAR_HINT if extension.name == "rectilinear" else _HINT,
         )
 

@@ -254,8 +254,7 @@ def _check_fields(zarray: dict[str, Any]) -> list[str]:
     for field in unknown:
         if field in _FIELDS_OF_LAYOUT and zarray[field]:
             raise UnsupportedError(
-                f"expected one chunk per key; found the field {field!r}, which means that chunks are stored in "
-                f"another way",
+                f"the field {field!r} means that chunks are stored in another way than one per key",
                 hint="Open it with the program that wrote it, and save it in another format.",
             )
     return [f"{field}: dropped, because Zarr v2 has no such field" for field in unknown]

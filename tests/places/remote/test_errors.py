@@ -41,8 +41,12 @@ CASES = [
     ("InvalidCertificate(Other(OtherError(CaUsedAsEndEntity)))", r"not accepted \(CaUsedAsEndEntity\)", "address"),
     ("InvalidMessage(InvalidContentType)", "does not use TLS", "address"),
     ("kind: Timeout", "no answer in time", "connection"),
-    ('ParseContentRange {\n value: "bytes 10-109/*",\n}', "expected the header Content-Range", "Download the file"),
-    ("source: NoContentRange", "expected the header Content-Range", "Download the file"),
+    (
+        'ParseContentRange {\n value: "bytes 10-109/*",\n}',
+        "the server did not send the header Content-Range",
+        "Download the file",
+    ),
+    ("source: NoContentRange", "the server did not send the header Content-Range", "Download the file"),
     ("source: UnexpectedRange {\n expected: 10..110", "^[^ ]* the server sent another part", "Download the file"),
     ("kind: Redirect,\n source: TooManyRedirects", "^[^ ]* the server redirects the request in a", "Download the file"),
 ]

@@ -12,6 +12,6 @@ from ozx.places.remote.urls import check_object_url, split_key_url, split_url
 def test_a_key_that_obstore_cannot_name_is_refused(key):
     for scheme in ("s3", "gs", "az"):
         for check in (split_key_url, check_object_url, RemoteSource, RemoteFolder):
-            with pytest.raises(UsageError, match="expected a name without empty parts"):
+            with pytest.raises(UsageError, match="the name has "):
                 check(f"{scheme}://bucket/{key}")
         assert split_url(f"{scheme}://bucket/{key}").netloc == "bucket"  # as in the record of an earlier upload

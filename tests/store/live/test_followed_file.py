@@ -73,7 +73,7 @@ def test_systems_without_locks(out, monkeypatch):
     monkeypatch.setattr(followed_file, "has_locks", lambda: False)
     with growing(out) as append:
         append(2)
-        with pytest.raises(UnsupportedError, match="expected a system with file locks"):
+        with pytest.raises(UnsupportedError, match="this system has no file locks"):
             find_followed(out)
         append.stream.close()
     assert find_followed(out) is None

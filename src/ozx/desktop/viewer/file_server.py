@@ -150,7 +150,7 @@ class FileServer:
             location = Place.parse(path)
             if location.kind() == "a URL":
                 raise UsageError(
-                    "expected a file on this computer; found a URL: programs that support URLs can read it themselves",
+                    "this is a URL: programs that support URLs can read it themselves",
                     path=location.name,
                     hint="Give the URL to these programs, or show the file with ozx view.",
                 )

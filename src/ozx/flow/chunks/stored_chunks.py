@@ -206,6 +206,6 @@ def _check_header(view: memoryview) -> None:
         raise FormatError(f"expected a chunk compressed by zlib; it begins with 0x{bytes(view[:2]).hex()}")
     if view[1] & _HAS_DICTIONARY:
         raise UnsupportedError(
-            "expected a zlib chunk without a preset dictionary, which gzip does not support; the chunk has one",
+            "the zlib chunk has a preset dictionary, which gzip does not support",
             hint="Compress the array without the dictionary.",
         )

@@ -255,7 +255,7 @@ def _check_version(source: Source) -> None:
     legacy = next((key for key in source.iter_keys() if is_legacy_metadata_key(key)), None)
     if legacy is not None:
         raise UnsupportedError(
-            f"expected OME-Zarr 0.5 or 0.6 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
+            f"this is OME-Zarr 0.4 (Zarr v2; it has {legacy}), from which ozx cannot extract",
             rule="rfc9/root",
             hint="Convert it with ozx repack first; the chunks are not decoded.",
         )

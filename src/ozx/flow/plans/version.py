@@ -88,8 +88,7 @@ class _Conversion:
         key = join_path(path, METADATA)
         if key in self._changed:
             raise UnsupportedError(
-                f"{path}: expected one name for each dimension; one image gives the names {names!r}, "
-                "another image gives other names",
+                f"{path}: two images give its dimensions different names; one gives {names!r}",
                 hint="OME-Zarr 0.5 stores the names in the array: give each image its own array.",
             )
         self._changed[key] = {**array, "dimension_names": list(names)}

@@ -78,8 +78,8 @@ def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> It
     alone = [key for key in legacy if node_of(key) not in nodes]
     if alone:
         raise FormatError(
-            f"expected one version of Zarr; {len(alone):,} metadata files of Zarr v2 have no {METADATA} beside them, "
-            f"the first is {alone[0]}",
+            f"the hierarchy mixes two versions of Zarr: {len(alone):,} metadata files of Zarr v2 have no {METADATA} "
+            f"beside them, the first is {alone[0]}",
             path=name,
             rule="rfc9/one-hierarchy",
             hint="Remove the files of one version, or convert the nodes.",

@@ -43,7 +43,7 @@ def check_can_copy(url: str) -> None:
     finally:
         source.close()
     raise UsageError(
-        f"expected a file on this computer or an s3:// URL; at this URL, an edit would read and send {cost}",
+        f"an edit at this URL would read and send {cost}; ozx edits files on this computer and s3:// URLs in place",
         path=source.name,
         hint="Copy the file to a disk, edit it there, and copy it back. At s3://, the server copies the pixels itself.",
     )

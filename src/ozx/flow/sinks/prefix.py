@@ -80,8 +80,7 @@ def _check_old(old: set[str], names: set[str], url: str, *, force: bool, replace
         return
     if not old.intersection((ROOT_METADATA, *LEGACY_METADATA)) and not old <= names:
         raise UsageError(
-            f"expected no objects below the URL, or a Zarr hierarchy to replace; found {len(old):,} objects without "
-            "zarr.json at the root",
+            f"below the URL are {len(old):,} objects, but no Zarr hierarchy to replace: the root has no zarr.json",
             path=url,
             hint="Choose another name. replace_folder=True removes all of these objects.",
         )

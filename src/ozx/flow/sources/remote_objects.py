@@ -109,7 +109,7 @@ class _Search:
                 continue
             if not self._hierarchy.nodes:
                 raise FormatError(
-                    "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
+                    "this is not an OME-Zarr hierarchy: the server has neither zarr.json nor .zgroup at this URL",
                     path=self._folder.name,
                     rule="rfc9/root",
                     hint="Give the URL of the folder that contains one of these files.",

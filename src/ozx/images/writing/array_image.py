@@ -267,8 +267,8 @@ def _new_channel(channel: str | Mapping[str, Any]) -> ShownChannel:
         new = ShownChannel(**known)
     except (TypeError, ValueError):
         raise UsageError(
-            "expected a name, or the fields label, color, active, window (start, end) and emission for a channel; "
-            f"got {channel!r:.200}"
+            f"{channel!r:.200} does not describe a channel: expected a name, or the fields label, color, active, "
+            "window (start, end) and emission"
         ) from None
     if new.label is not None:
         check_text(new.label, "the label of a channel")

@@ -125,7 +125,7 @@ def _check_upright(name: str, meta: Mapping[str, Any]) -> None:
     is_upright = np.allclose(rotation, still) and np.allclose(matrix, np.eye(len(matrix)))
     if not is_upright or np.any(np.asarray(meta.get("shear", 0.0) or 0.0)):
         raise UnsupportedError(
-            f"the layer {name!r}: expected scale and translation only, found rotation, shear or an affine transform",
+            f"the layer {name!r} has rotation, shear or an affine transform; only scale and translation can be saved",
             hint="Reset layer.affine, layer.rotate and layer.shear: OME-Zarr 0.5 cannot store them.",
         )
 
@@ -136,8 +136,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
     if len(names) != count or not {"y", "x"} <= set(names):  # napari's own names are "axis -2", "axis -1"
         if count not in _NAMES:
             raise UnsupportedError(
-                f"the layer {name!r}: expected 2, 3 or 4 dimensions, or names of the axes; found {count} dimensions "
-                "without names",
+                f"the layer {name!r} has {count} dimensions without names; expected 2, 3 or 4, or names of the axes",
                 hint='Set layer.axis_labels to the names of the axes, as in ("t", "c", "z", "y", "x").',
             )
         names = list("tyx" if count == 3 and units[0] in TIME_UNITS else _NAMES[count])
@@ -354,8 +353,8 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
             )
         if other.axes != first.axes or not np.allclose(other.places[0], first.places[0]):
             raise UsageError(
-                "expected layers of one scale, translation and unit, because they become channels of one image; "
-                f"{first.name!r} and {other.name!r} have different scales, translations, units or names of dimensions",
+                f"{first.name!r} and {other.name!r} have different scales, translations, units or names of dimensions, "
+                "and cannot become channels of one image",
                 hint=_ONE_BY_ONE,
             )
     channels = tuple(channel for layer in layers for channel in layer.channels)

@@ -501,8 +501,7 @@ def _places(
         if ratio is None:
             found = "has no unit" if unit is None else f"is in {unit}"
             raise UsageError(
-                f"{node or 'the image'}: expected a translation along {axis} in the unit of the axis; the axis "
-                f"{found}, and the translation is in {given}",
+                f"{node or 'the image'}: the translation along {axis} is in {given}, but the axis {found}",
                 hint="Give the translation as a number in the unit of the axis, or set the unit of the axis too.",
             )
         places[axis] = exact(number) * ratio
@@ -553,8 +552,8 @@ def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> No
         product = 0.0
     if not product and numbers[index]:
         raise UsageError(
-            f"expected a pixel size closer to the current pixel size; in {node or 'the root'} the number "
-            f"{numbers[index]} would become {'0' if factor < 1 else 'infinite'}"
+            f"the pixel size is too far from the current one: in {node or 'the root'} the number {numbers[index]} "
+            f"would become {'0' if factor < 1 else 'infinite'}"
         )
     if product != numbers[index]:
         numbers[index] = product

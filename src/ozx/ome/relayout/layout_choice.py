@@ -197,8 +197,8 @@ def check_group_extensions(group: str, document: Document, path: str, old: Docum
             continue
         if _call_handler(extension, ExtensionNode(path, old), ExtensionNode(path, new)) != extension.configuration:
             raise UnsupportedError(
-                f"{group or 'the root'}: expected an unchanged configuration of the extension {extension.name!r}; "
-                f"its handler returned another configuration for the new chunks of {path!r}"
+                f"{group or 'the root'}: the handler of the extension {extension.name!r} returned another "
+                f"configuration for the new chunks of {path!r}"
             )
 
 

@@ -141,8 +141,8 @@ def separate_levels(
         (fits if is_fit else others).append(number)
     if others and (keep_all or not fits or others[0] < fits[0]):
         raise UnsupportedError(
-            f"{where}: expected level {multiscale.datasets[others[0]].path} to have separate chunks for the channels "
-            f"{', '.join(map(str, picked))}; these channels share chunks with other channels",
+            f"{where}: the channels {', '.join(map(str, picked))} share chunks with other channels in level "
+            f"{multiscale.datasets[others[0]].path}",
             hint="Separate the channels with ozx repack --chunks c=1 first.",
         )
     return fits, others
@@ -415,7 +415,7 @@ class _SubsetPlanner:
         crops = self._crop_levels(path, multiscale, kept, requested, places, picked=picked)
         if crops is None:
             raise UnsupportedError(
-                f"{where}: expected a region inside the finest extracted level; this region is outside of that level",
+                f"{where}: the region is outside of the finest extracted level",
                 hint="The levels have different translations: keep the first level, or omit the region.",
             )
         if selection.whole_chunks:

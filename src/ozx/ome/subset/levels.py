@@ -398,8 +398,8 @@ def _placement(
         )
     if level.scale is None or level.translation is None:
         raise UnsupportedError(
-            f"{where}: expected a scale and perhaps a translation, each of {len(multiscale.axes)} numbers, for level "
-            f"{level.path!r}; found other transformations, from which the position of the region cannot be computed",
+            f"{where}: the position of the region cannot be computed from the transformations of level {level.path!r}; "
+            f"expected a scale and perhaps a translation, each of {len(multiscale.axes)} numbers",
             hint="Omit the region to extract whole levels.",
         )
     if min(level.scale, default=1.0) <= 0:

@@ -56,11 +56,11 @@ _CAUSES = (
 _ANSWERS = (
     (
         ("NotSupportedError", "NotPartial"),  # from HTTP servers; from object stores
-        "expected a server that gives parts of a file (HTTP range requests); this server sent the whole file",
+        "the server sent the whole file instead of the part (HTTP range requests)",
     ),
     (
         ("ParseContentRange", "NoContentRange"),
-        "expected the header Content-Range with the part and the length of the file; the server did not send these",
+        "the server did not send the header Content-Range with the part and the length of the file",
     ),
     (("UnexpectedRange",), "the server sent another part of the file than the requested one"),
     (("TooManyRedirects",), "the server redirects the request in a circle"),

@@ -37,8 +37,7 @@ def split_key_url(url: str) -> SplitResult:
     wrong = next((part for part in key.split("/") if part in ("", ".", "..")), None) if key and not is_http else None
     if wrong is not None:
         raise UsageError(
-            "expected a name without empty parts between its slashes, and without the parts '.' and '..'; found "
-            f"{wrong or '//'!r}",
+            f"the name has the part {wrong!r}" if wrong else "the name has an empty part between two slashes",
             path=printable_url(url),
             hint="Leave the part out of the URL.",
         )

@@ -35,8 +35,8 @@ def check_decodable(keyframe: TiffPage) -> None:
     if dtype is None or dtype.kind not in "buif" or int(keyframe.sampleformat) == _COMPLEX_INTEGER:
         kind = getattr(keyframe.sampleformat, "name", str(keyframe.sampleformat)).lower()
         raise UnsupportedError(
-            "expected pixels that are integers or floating-point numbers of up to 64 bits, or a mask; "
-            f"page {keyframe.index} has {kind} samples of {keyframe.bitspersample} bits"
+            f"page {keyframe.index} has {kind} samples of {keyframe.bitspersample} bits; expected integers or "
+            "floating-point numbers of up to 64 bits, or a mask"
         )
     problem = _decoding_problem(keyframe)
     if problem is not None:

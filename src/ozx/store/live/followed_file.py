@@ -148,7 +148,7 @@ def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
         if os.path.exists(target):
             return None
         raise UnsupportedError(
-            "expected a system with file locks, which show whether a file is still being written; this system has none",
+            "this system has no file locks, which show whether a file is still being written",
             path=partial,
         )
     try:

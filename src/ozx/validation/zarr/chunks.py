@@ -268,7 +268,6 @@ def _check_apart(offsets: NDArray[np.int64], lengths: NDArray[np.int64], where: 
     if len(shared):
         (_, end), (begin, _) = spans[shared[0]].tolist(), spans[shared[0] + 1].tolist()
         raise FormatError(
-            f"{where}: expected inner chunks that do not overlap; a chunk begins at byte {begin:,}, before the "
-            f"previous one ends at {end:,}",
+            f"{where}: two inner chunks overlap: one begins at byte {begin:,}, before the previous one ends at {end:,}",
             rule="zarr/shard-index",
         )

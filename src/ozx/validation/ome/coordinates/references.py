@@ -34,8 +34,7 @@ def check_vector_field(step: Step, path: str | None, nodes: OmeNodes) -> Iterato
     # "If the input coordinate system has `N` axes, the multiscale image at location `path` MUST have `N+1` dimensions."
     if step.start is not None and len(axes) != step.start + 1:
         message = (
-            f"expected an image with {step.start + 1} axes: the axes of the input, and one axis of the vectors; "
-            f"found {len(axes)}"
+            f"the image has {len(axes)} axes; expected {step.start + 1}: the axes of the input, and one of the vectors"
         )
         yield where.finding(_RULE, message)
     # "specify `"type": "displacement"` or `"type": "coordinate"` depending on the type of transformation".
