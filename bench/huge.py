@@ -21,7 +21,7 @@ from buckets import serving
 
 from ozx.archive.writer import ArchiveWriter, local_header
 from ozx.ome.comment import make_comment
-from ozx.zarr.keys import hierarchy_order
+from ozx.zarr.entry_order import hierarchy_order
 
 _ROWS, _COLUMNS, _FIELDS = "ABCDEFGHIJKLMNOP", 24, 4
 _GROUP = {"zarr_format": 3, "node_type": "group"}

@@ -22,8 +22,9 @@ from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.crc32 import crc32
 from ozx.errors import OzxError
 from ozx.ome.comment import parse_comment
-from ozx.ome.images import describe_images, image_paths, label_paths, plate_wells
+from ozx.ome.images import describe_images, image_paths, label_paths
 from ozx.ome.nodes import NodeCollector
+from ozx.ome.plates import plate_wells
 from ozx.ome.upgrade import upgrade_hierarchy
 from ozx.places.byte_source import MemorySource
 from ozx.zarr.chunk_grid import parse_chunk_grid

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ozx.errors import UsageError
-from ozx.streaming.frames import FrameOrder, FrameRing
+from ozx.streaming.frame_ring import FrameRing
+from ozx.streaming.frames import FrameOrder
 
 
 def take(order, index=None):

@@ -18,8 +18,9 @@ from ozx.images.writing.new_image import NewHierarchy, series_of
 from ozx.ome.conversion import checked_version
 from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.places.place import Place
+from ozx.streaming.frame_ring import FrameRing
 from ozx.streaming.frame_stream import FrameStream
-from ozx.streaming.frames import FrameOrder, FrameRing
+from ozx.streaming.frames import FrameOrder
 from ozx.streaming.open_chunks import OpenChunks, chunks_path
 from ozx.streaming.stream_file import StreamFile, stream_upload
 from ozx.streaming.stream_images import (

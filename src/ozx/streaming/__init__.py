@@ -7,8 +7,8 @@
 
 ``frame_stream``, ``encoding_threads``
     The stream that a program writes to, and its result; its threads, and the frames that wait for them.
-``frames``, ``frame_records``
-    The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
+``frames``, ``frame_records``, ``frame_ring``
+    The places of frames and frames from a pipe; the records about frames; the memory in which frames wait.
 ``streamed_image``
     One image: its levels, its unfinished shards, its complete rows, and the pixels that determine its contrast.
 ``stream_images``, ``stream_file``

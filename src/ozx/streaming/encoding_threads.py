@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.flow.entry import Entry
 from ozx.streaming.frame_records import Record
-from ozx.streaming.frames import FrameRing
+from ozx.streaming.frame_ring import FrameRing
 from ozx.streaming.open_chunks import OpenChunks
 from ozx.streaming.stream_file import StreamFile
 from ozx.streaming.streamed_image import StreamedImage

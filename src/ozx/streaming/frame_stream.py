@@ -21,7 +21,8 @@ from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.writing.array_image import ChannelLike, PixelSizes
 from ozx.quoting import quote
 from ozx.streaming.encoding_threads import EncodingThreads, ReceivedFrame
-from ozx.streaming.frames import FrameRing, whole_number
+from ozx.streaming.frame_ring import FrameRing
+from ozx.streaming.frames import whole_number
 from ozx.streaming.open_chunks import OpenChunks
 from ozx.streaming.stream_file import StreamFile
 from ozx.streaming.streamed_image import StreamedImage
