@@ -35,7 +35,7 @@ _JOBS = {
     "extras": "optional packages",
     "faults": "reports of bugs of ozx",
     "calls": "arguments, old names",
-    "marks": "whether a file has changed",
+    "file_changes": "whether a file has changed",
     "threads": "how many, and their results in order",
     "errors": "error classes",
     "missing_files": "hints for wrong paths",

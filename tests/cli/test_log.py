@@ -10,7 +10,7 @@ from commands import command
 from hierarchies import make_image
 from tiffs import pixels, write
 
-from ozx.marks import changed
+from ozx.file_changes import changed
 from ozx.operations import pack_one
 
 ozx = command()

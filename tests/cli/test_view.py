@@ -19,7 +19,7 @@ from packed import pack_tree
 
 import ozx
 from ozx.cli.app import run
-from ozx.desktop.viewer.pages import Presence
+from ozx.desktop.viewer.page_access import Presence
 from ozx.integrations.napari import read_layers
 
 IMAGE = FIXTURES / "image.ome.zarr"

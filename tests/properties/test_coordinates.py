@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ozx.errors import OzxError
-from ozx.ome.conversion import VERSIONS, convert_group
+from ozx.ome.conversion_05_06 import VERSIONS, convert_group
 from ozx.ome.model import parse_ome
 from ozx.ome.placing import place_image, place_scene
 from ozx.validation.conformance import check_attributes

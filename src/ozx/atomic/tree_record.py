@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ozx.atomic.windows import joined
-from ozx.marks import mark_of
+from ozx.file_changes import mark_of
 
 #: Number of facts about a file: inode, size, modification time and change time, both in nanoseconds.
 FACTS = 4

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ozx.atomic.syncing import flush, sync_folder
 from ozx.atomic.tree_record import FACTS, TreeRecord, digest_of, facts_of, identity_of
 from ozx.atomic.windows import joined
-from ozx.marks import FileMark, mark_of
+from ozx.file_changes import FileMark, mark_of
 
 #: The name of a file in the root of a tree that is being removed: after a kill, a later run finishes the removal.
 MARKER = ".ozx-removing"

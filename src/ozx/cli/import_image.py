@@ -29,7 +29,7 @@ from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import hint_with_folder
 from ozx.flow.sources.wrong_sources import check_is_image_file
 from ozx.missing_files import hint_at_missing
-from ozx.ome.conversion import VERSIONS
+from ozx.ome.conversion_05_06 import VERSIONS
 from ozx.operations.import_image import ImportManyResult, ImportResult, import_image, import_images
 from ozx.quoting import quote
 from ozx.readers.folders import describe_folder

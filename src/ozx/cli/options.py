@@ -13,7 +13,7 @@ import click
 import ozx
 from ozx.errors import ResourceError, UsageError
 from ozx.extras import install_hint
-from ozx.ome.conversion import VERSIONS
+from ozx.ome.conversion_05_06 import VERSIONS
 from ozx.places.remote.access import parse_storage_options, storage_options
 
 # A function that becomes a command, and a decorator of it.

@@ -13,7 +13,7 @@ from ozx.cli.options import new_layout_options, parse_metadata, store_options
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
-from ozx.ome.conversion import VERSIONS
+from ozx.ome.conversion_05_06 import VERSIONS
 from ozx.ome.subset.region import split_names
 from ozx.operations.stream import stream
 from ozx.streaming.frame_stream import StreamResult

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.directory import ends_archive
 from ozx.errors import FormatError, name_error
-from ozx.marks import FileMark, changed, mark_of, other_length, regular_mark
+from ozx.file_changes import FileMark, changed, mark_of, other_length, regular_mark
 from ozx.places.positional_reading import MOST_IN_RUN, READ, divided, open_for_reading, read_vectors_at
 
 P = TypeVar("P")

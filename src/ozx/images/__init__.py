@@ -1,6 +1,6 @@
 """Pixel data: rendered pictures of images, and new hierarchies from arrays.
 
-``image``, ``plate_fields``
+``image``, ``plate_picture``
     An image of a hierarchy, for viewers and analysis; the wells of a plate side by side as one image.
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.

@@ -13,7 +13,7 @@ from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.images.image import GroupNodes, Image
-from ozx.images.plate_fields import plate_fields
+from ozx.images.plate_picture import plate_fields
 from ozx.images.selection import Bounds
 from ozx.ome.images import image_paths
 from ozx.ome.recovered import describe_loss

@@ -16,7 +16,7 @@ from ozx.flow.plan import Plan
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.drawing import draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png, pillow
-from ozx.images.plate_fields import plate_fields
+from ozx.images.plate_picture import plate_fields
 from ozx.ome.images import image_paths
 from ozx.ome.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
 from ozx.ome.v2_groups import group_document

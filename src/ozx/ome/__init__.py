@@ -15,7 +15,7 @@
     Where the levels that ozx computes end, and how metadata describe their method.
 ``colors``
     Colours and contrast of channels; the colours of dyes; colours as users give them.
-``versions``, ``conversion``
+``versions``, ``conversion_05_06``
     Versions of OME-Zarr, and its drafts; a group in another version: 0.5 to 0.6, and back.
 ``upgrade``, ``v2_groups``, ``downgrade``
     OME-Zarr 0.4 documents as 0.5, and 0.5 documents as 0.4.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
-from ozx.ome.conversion import ConvertedGroup
+from ozx.ome.conversion_05_06 import ConvertedGroup
 from ozx.ome.nodes import NoteCollector, group_command, tell
 from ozx.ome.v2_groups import group_document, upgrade_group
 from ozx.zarr.json_reading import Document, dump_document, parse_document

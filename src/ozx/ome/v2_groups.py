@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.ome.conversion import ConvertedGroup
+from ozx.ome.conversion_05_06 import ConvertedGroup
 from ozx.ome.model import OME_KEYS
 from ozx.zarr.json_reading import Document, as_list, as_object, as_text
 from ozx.zarr.v2_documents import portable_attributes

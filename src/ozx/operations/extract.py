@@ -12,8 +12,8 @@ from functools import partial
 from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
+from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.plans.subset import Extractor, SubsetPlan
-from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.read_ahead import spans_of
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource

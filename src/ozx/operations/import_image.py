@@ -20,7 +20,7 @@ from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.tasks import absolute_source
 from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
-from ozx.ome.conversion import checked_version
+from ozx.ome.conversion_05_06 import checked_version
 from ozx.ome.edit.request import PixelSize, parse_edits
 from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.ome.subset.region import (

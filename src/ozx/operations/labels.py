@@ -15,7 +15,7 @@ from ozx.flow.chunks.spool import Spool
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.target import swept_notes
 from ozx.ome.colors import parse_label_colors
-from ozx.ome.conversion import VERSIONS
+from ozx.ome.conversion_05_06 import VERSIONS
 from ozx.ome.images import LABELS, image_paths, label_paths
 from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress, begin_phase

@@ -12,7 +12,7 @@ from ozx.calls import public_call
 from ozx.errors import OzxError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
-from ozx.flow.plans.version import VersionChoice
+from ozx.flow.plans.ome_version import VersionChoice
 from ozx.flow.sinks.target import BIOIMAGE_ENDING, check_name, default_output
 from ozx.ome.ro_crate import Credits
 from ozx.operations.pack_one import LAYOUTS, PackManyResult, PackOptions, PackResult, pack_one

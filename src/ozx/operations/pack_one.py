@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.errors import OzxError, UsageError
+from ozx.file_changes import modified
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
-from ozx.flow.plans.version import VersionChoice, in_version
+from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.manifest import (
     Manifest,
@@ -30,7 +31,6 @@ from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
-from ozx.marks import modified
 from ozx.ome.ro_crate import CRATE, Credits
 from ozx.places.place import Place
 from ozx.progress import Progress, begin_phase, needs_total

@@ -15,8 +15,8 @@ from typing import Any
 
 from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
+from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
-from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.plans.zarr_v2 import as_04
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource

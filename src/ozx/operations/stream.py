@@ -15,7 +15,7 @@ from ozx.errors import UsageError
 from ozx.flow.sinks.target import check_name
 from ozx.images.writing.array_image import ChannelLike, PixelSizes, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
-from ozx.ome.conversion import checked_version
+from ozx.ome.conversion_05_06 import checked_version
 from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.places.place import Place
 from ozx.streaming.frame_ring import FrameRing

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from ozx.calls import public_call
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.file_changes import mark_of
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import beside_source
-from ozx.marks import mark_of
 from ozx.places.place import Place, StrPath
 from ozx.zarr.json_reading import JsonResult
 

@@ -32,7 +32,7 @@ from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.label_image import MaskPixels, check_is_integer, check_label_name
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice
 from ozx.ome.colors import LabelDisplay
-from ozx.ome.conversion import checked_version
+from ozx.ome.conversion_05_06 import checked_version
 from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress, begin_phase

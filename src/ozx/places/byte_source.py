@@ -12,7 +12,7 @@ from typing import BinaryIO, NoReturn, Protocol
 
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError, UsageError
-from ozx.marks import OPEN_AGAIN, changed, identity_of
+from ozx.file_changes import OPEN_AGAIN, changed, identity_of
 from ozx.places.positional_reading import READ, PositionalFile, divided, has_pread, pread
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 from ozx.atomic.targets import absolute_path
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import ResourceError, UsageError
-from ozx.marks import modified
+from ozx.file_changes import modified
 from ozx.places.byte_source import FileSource
 from ozx.places.remote.errors import printable_url
 from ozx.places.remote.urls import split_url, upload_hint

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.extras import install_hint, needed
+from ozx.file_changes import mark_of
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml import parse_ome_xml, plate_names
 from ozx.images.pixel_source import PixelSource, Region
-from ozx.marks import mark_of
 from ozx.ome.colors import ShownChannel
 from ozx.ome.units import PixelSize
 from ozx.quoting import quote

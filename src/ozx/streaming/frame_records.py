@@ -23,8 +23,8 @@ import numpy as np
 from numcodecs import VLenUTF8
 
 from ozx.errors import UsageError
-from ozx.images.writing.array_layout import array_document
 from ozx.images.writing.documents import group_document
+from ozx.images.writing.new_array_layout import array_document
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
 from ozx.ome.partial_hierarchy import document_key
 from ozx.ome.relayout.shard_choice import CodecChoice

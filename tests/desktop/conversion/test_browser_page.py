@@ -40,7 +40,7 @@ def browser(monkeypatch):
     monkeypatch.setattr(convert, "has_screen", lambda: False)  # for zenity
     monkeypatch.setattr(convert, "open_window", lambda url: opened.append(url) or True)
     monkeypatch.setattr(convert, "_GRACE", 0.1)
-    monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.1)
+    monkeypatch.setattr("ozx.desktop.viewer.page_access._PING", 0.1)
     return opened
 
 

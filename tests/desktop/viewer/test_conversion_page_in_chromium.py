@@ -21,7 +21,7 @@ def window(browser, monkeypatch):
     monkeypatch.setattr(convert, "has_screen", lambda: False)  # for zenity
     monkeypatch.setattr(convert, "open_window", lambda url: browser.open(url) is None)
     monkeypatch.setattr(convert, "_GRACE", 0.2)
-    monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.2)
+    monkeypatch.setattr("ozx.desktop.viewer.page_access._PING", 0.2)
     with open_progress_window() as window:
         yield window
         assert [line for line in browser.log() if "favicon" not in line] == []

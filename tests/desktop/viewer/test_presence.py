@@ -3,7 +3,7 @@
 import threading
 
 from ozx.desktop.viewer.loopback import Request
-from ozx.desktop.viewer.pages import Presence
+from ozx.desktop.viewer.page_access import Presence
 
 
 def test_nobody_came():

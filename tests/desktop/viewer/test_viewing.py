@@ -15,7 +15,7 @@ from packed import pack_tree
 import ozx
 from ozx.desktop.viewer import browser, viewing
 from ozx.desktop.viewer.browser import check_browser
-from ozx.desktop.viewer.pages import Presence
+from ozx.desktop.viewer.page_access import Presence
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.errors import FormatError, ResourceError
 

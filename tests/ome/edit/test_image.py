@@ -7,7 +7,7 @@ import pytest
 from hierarchies import FIXTURES, multiscales
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.ome.conversion import convert_group
+from ozx.ome.conversion_05_06 import convert_group
 from ozx.ome.edit.image import edit_image
 from ozx.ome.edit.request import parse_edits
 from ozx.ome.model import parse_ome

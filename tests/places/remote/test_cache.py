@@ -16,7 +16,7 @@ import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.cli.app import run
 from ozx.errors import FormatError
-from ozx.marks import Mark
+from ozx.file_changes import Mark
 from ozx.places.byte_source import MemorySource
 from ozx.places.remote import cache
 from ozx.places.remote.cache import Record, cache_folder, find_record, store_record
@@ -203,7 +203,7 @@ class TestRecords:
             "import sys\n"
             "from ozx.places.remote.cache import *\n"
             "from ozx.places.byte_source import MemorySource\n"
-            "from ozx.marks import Mark\n"
+            "from ozx.file_changes import Mark\n"
             "for number in range(100):\n"
             "    text = (sys.argv[1] * 20_000).encode()\n"
             "    store_record('https://h/x', {}, Record(Mark(len(text), '\"a\"'), (MemorySource(text),)))\n"

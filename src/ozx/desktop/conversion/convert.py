@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from ozx.desktop.dialogs import ask, show_message
 from ozx.desktop.viewer.browser import has_screen, open_window
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, json_answer, refusal, serving
-from ozx.desktop.viewer.pages import Gate, Presence, page_file
+from ozx.desktop.viewer.page_access import Gate, Presence, page_file
 from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.progress import Cancelled

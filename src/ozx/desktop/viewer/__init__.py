@@ -4,7 +4,7 @@
     The steps of `ozx view`, with the modules below.
 ``browser``
     Finding a browser, and opening a window of it.
-``loopback``, ``pages``
+``loopback``, ``page_access``
     An HTTP server that only this computer reaches; a page's files, secret path and count of open windows.
 ``page_server``
     The page, the descriptions and the tiles.

@@ -11,7 +11,7 @@ from typing import Literal, cast
 from urllib.parse import quote
 
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_tag, refusal, serving
-from ozx.desktop.viewer.pages import Presence
+from ozx.desktop.viewer.page_access import Presence
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.entry import BytesPart, Part, Span, read_part
 from ozx.flow.plans.zarr_v2 import PlannedValues, plan_as_04

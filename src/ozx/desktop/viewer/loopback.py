@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.faults import FaultError, as_error
-from ozx.marks import identity_of
+from ozx.file_changes import identity_of
 
 #: A number, because a name needs a resolver; only this computer reaches this address.
 HOST = "127.0.0.1"

@@ -17,7 +17,7 @@ from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.keeping import Keeper, parse_colors
 from ozx.desktop.viewer.loopback import Request, Response, json_answer, refusal
 from ozx.desktop.viewer.napari_window import start_napari
-from ozx.desktop.viewer.pages import Gate, Presence, page_file
+from ozx.desktop.viewer.page_access import Gate, Presence, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.errors import FormatError, UsageError
 from ozx.store.live.group import LiveGroup

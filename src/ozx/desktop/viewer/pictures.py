@@ -19,7 +19,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.image import GroupNodes, Image
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import label_outlines, percentile_window
-from ozx.images.plate_fields import PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.images.plate_picture import PlateFields, PlatePicture, met_tiles, plate_fields
 from ozx.ome.colors import Window
 from ozx.ome.images import level_factor
 from ozx.ome.nodes import ome_at

@@ -2,7 +2,7 @@
 
 ``relayout``, ``arrays``
     A hierarchy in another layout or version, and the entries of its arrays.
-``version``
+``ome_version``
     A plan in another OME-Zarr version.
 ``zarr_v2``
     A plan of OME-Zarr 0.4 (Zarr v2), and its single values by key.

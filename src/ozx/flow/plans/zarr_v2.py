@@ -17,8 +17,8 @@ from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.plans.arrays import ArrayPlan
+from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
-from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sources.source import Source
 from ozx.ome.downgrade import consolidated, downgrade_hierarchy
 from ozx.ome.relayout.layout_choice import LayoutChoice

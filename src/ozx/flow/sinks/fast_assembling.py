@@ -18,8 +18,8 @@ from operator import attrgetter
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.crc32 import crc32, crc32_combine
+from ozx.file_changes import other_length
 from ozx.flow.entry import Entry, Part, read_values
-from ozx.marks import other_length
 from ozx.places.positional_writing import write_all_at
 from ozx.progress import Progress, StoppableProgress
 from ozx.threads import in_order, working

@@ -17,10 +17,10 @@ from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.crc32 import crc32
 from ozx.errors import name_error
+from ozx.file_changes import changed, mark_of, regular_mark
 from ozx.flow.entry import FileSpan
 from ozx.flow.sinks.manifest import Manifest
 from ozx.flow.sources.directory import check_not_embedded
-from ozx.marks import changed, mark_of, regular_mark
 from ozx.places.positional_reading import READ_FLAGS, vector_reader
 from ozx.places.positional_writing import write_all_at
 from ozx.progress import Progress

@@ -18,10 +18,10 @@ from ozx.archive.records import STORED, LocalHeader
 from ozx.archive.writer import LOCAL_OVERHEAD, local_header
 from ozx.crc32 import crc32, crc32_combine
 from ozx.errors import FormatError
+from ozx.file_changes import shrank
 from ozx.flow.sinks import two_processes
 from ozx.flow.sinks.directory import write_entries
 from ozx.flow.sources.archive import iter_entries
-from ozx.marks import shrank
 from ozx.places.byte_source import FileSource
 from ozx.places.positional_writing import write_all_at
 from ozx.progress import Progress

@@ -15,9 +15,9 @@ from typing import Any
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.errors import ResourceError, UsageError
+from ozx.file_changes import mark_of
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import Output
-from ozx.marks import mark_of
 from ozx.places.byte_source import iter_exactly
 from ozx.places.place import Place
 

@@ -20,6 +20,7 @@ from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote_reading import predicted_data_offset
 from ozx.crc32 import crc32
 from ozx.errors import FormatError
+from ozx.file_changes import shrank
 from ozx.flow.entry import (
     BytesPart,
     Entry,
@@ -32,7 +33,6 @@ from ozx.flow.entry import (
 )
 from ozx.flow.read_ahead import RemoteRange
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.marks import shrank
 from ozx.places.byte_source import ByteSource, FileSource, MemorySource, OpenFileSource, read_exactly
 from ozx.places.positional_reading import MOST_AT_ONCE, MOST_IN_RUN, READ, divided
 from ozx.zarr.json_reading import LongDocuments

@@ -10,9 +10,9 @@ from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.crc32 import crc32
 from ozx.errors import name_error
+from ozx.file_changes import changed, regular_mark
 from ozx.flow.entry import Entry, FileSpan, LazyPart, Part, check_no_archive, read_part
 from ozx.flow.sources.listing import Listing
-from ozx.marks import changed, regular_mark
 from ozx.places.positional_reading import open_for_reading
 from ozx.zarr.json_reading import LongDocuments
 

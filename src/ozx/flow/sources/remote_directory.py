@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.records import LOCAL_SIGNATURE
+from ozx.file_changes import Mark
 from ozx.flow.entry import Entry, Part, check_no_archive
 from ozx.flow.read_ahead import RemoteRange
 from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
-from ozx.marks import Mark
 from ozx.places.positional_reading import REQUEST, divided
 from ozx.places.remote.folder import RemoteFolder
 from ozx.places.remote.object_store import md5_of

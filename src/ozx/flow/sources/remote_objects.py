@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import FormatError
+from ozx.file_changes import Mark
 from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
-from ozx.marks import Mark
 from ozx.ome.images import LABELS, SERIES
 from ozx.ome.model import parse_ome
 from ozx.ome.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata

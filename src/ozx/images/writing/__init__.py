@@ -8,7 +8,7 @@
     Blocks of pixels reduced to half their sides.
 ``pyramid``
     The blocks of a pyramid and their order; the pyramid and its chunks, made in one pass.
-``array_layout``, ``documents``
+``new_array_layout``, ``documents``
     Chunks and shards of arrays; the ``zarr.json`` documents of one image, and of a whole hierarchy.
 ``cropping``
     Cropped arrays, decoded and encoded again, with the levels computed from them.

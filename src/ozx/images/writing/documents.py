@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ozx.images.writing.array_layout import NewArray, lay_out
+from ozx.images.writing.new_array_layout import NewArray, lay_out
 from ozx.images.writing.new_image import NewHierarchy, NewImage, plan_pyramid
 from ozx.ome.colors import WHITE, LabelDisplay, ShownChannel, Window, default_color
-from ozx.ome.conversion import convert_group
+from ozx.ome.conversion_05_06 import convert_group
 from ozx.ome.downscaling import describe_downscaling
 from ozx.ome.images import LABELS
 from ozx.ome.relayout.layout_choice import LayoutChoice

@@ -15,7 +15,7 @@ import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.extras import install_hint
 from ozx.images.image import GroupNodes, Image
-from ozx.images.plate_fields import PlateFields, plate_fields
+from ozx.images.plate_picture import PlateFields, plate_fields
 from ozx.images.writing.array_image import image_title
 from ozx.ome.colors import LabelDisplay, ShownChannel
 from ozx.ome.model import Plate, Scene, unapplied_note

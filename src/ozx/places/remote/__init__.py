@@ -7,7 +7,7 @@
 ``source``
     `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one. Many values with few
     requests.
-``transport``, ``helper``
+``requests``, ``helper``
     Requests, which are repeated after failures; a helper process that makes the requests of a forked process.
 ``object_store``, ``retries``
     obstore's store for a URL, and ETags that are an MD5; the pause that a busy server sets before the next attempt.

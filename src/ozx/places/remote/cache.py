@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ozx.crc32 import crc32
-from ozx.marks import Mark
+from ozx.file_changes import Mark
 from ozx.places.byte_source import MemorySource
 from ozx.places.remote.errors import printable_url
 

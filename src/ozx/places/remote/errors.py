@@ -11,7 +11,7 @@ import re
 from urllib.parse import urlsplit
 
 from ozx.errors import FormatError, ResourceError, UsageError
-from ozx.marks import OPEN_AGAIN, changed
+from ozx.file_changes import OPEN_AGAIN, changed
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 # The code in an answer of S3 or GCS, whose other parts may hold secrets.

@@ -13,12 +13,12 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any
 
 from ozx.errors import OzxError, ResourceError
-from ozx.marks import Mark
+from ozx.file_changes import Mark
 from ozx.places.remote.access import access_options
 from ozx.places.remote.deadline import count_traffic
 from ozx.places.remote.errors import changed_error, explain, printable_url
 from ozx.places.remote.object_store import ETags, damaged_error, md5_of
-from ozx.places.remote.transport import Requests, is_forked
+from ozx.places.remote.requests import Requests, is_forked
 from ozx.places.remote.urls import split_key_url
 from ozx.threads import map_ahead
 

@@ -24,11 +24,11 @@ from typing import Any
 
 from ozx.errors import OzxError, ResourceError
 from ozx.faults import as_error
-from ozx.marks import Mark
+from ozx.file_changes import Mark
 from ozx.places.byte_source import MemorySource
 from ozx.places.remote.cache import Record
 from ozx.places.remote.deadline import in_background
-from ozx.places.remote.transport import Requests
+from ozx.places.remote.requests import Requests
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from ozx.places.remote.helper import serve; serve({descriptor})"
 _SECONDS_TO_END = 5

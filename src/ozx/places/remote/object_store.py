@@ -188,7 +188,7 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
                 _HTTP_STORES.clear()
             _HTTP_STORES[key] = store
         return store
-    raise failure  # outside of the except block, as in ozx.places.remote.transport
+    raise failure  # outside of the except block, as in ozx.places.remote.requests
 
 
 def retry_config(options: Mapping[str, Any]) -> dict[str, Any]:

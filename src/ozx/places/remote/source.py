@@ -19,13 +19,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ozx.errors import OzxError
-from ozx.marks import Mark
+from ozx.file_changes import Mark
 from ozx.places.byte_source import MemorySource
 from ozx.places.remote.access import access_options
 from ozx.places.remote.cache import LONGEST_RECORD, Record, find_record, has_strong_tag, store_record
 from ozx.places.remote.deadline import count_traffic, in_background
 from ozx.places.remote.errors import printable_url
-from ozx.places.remote.transport import Requests, is_forked
+from ozx.places.remote.requests import Requests, is_forked
 from ozx.places.remote.urls import split_key_url
 
 if TYPE_CHECKING:

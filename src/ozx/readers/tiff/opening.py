@@ -20,12 +20,12 @@ from ozx.archive.other_formats import find_format
 from ozx.codecs.zarr_errors import words_of
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.extras import needed
+from ozx.file_changes import mark_of
 from ozx.flow.sources.wrong_sources import check_is_image_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription
 from ozx.images.ome_xml import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
 from ozx.images.pixel_source import PixelSource
-from ozx.marks import mark_of
 from ozx.readers.images import FileSet, Images, ReadingOptions
 from ozx.readers.tiff.description import describe_plain
 from ozx.readers.tiff.segments import check_decodable

@@ -13,7 +13,7 @@ from ozx.atomic.locks import has_locks, is_free, still_has_name
 from ozx.atomic.temporary import name_beside
 from ozx.crc32 import crc32
 from ozx.errors import FormatError, ResourceError, UnsupportedError
-from ozx.marks import modified
+from ozx.file_changes import modified
 from ozx.places.positional_reading import READ, PositionalFile, divided
 from ozx.quoting import quote
 from ozx.store.growing_file import Slot

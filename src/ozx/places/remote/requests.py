@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from ozx.errors import OzxError, ResourceError
-from ozx.marks import Mark
+from ozx.file_changes import Mark
 from ozx.places.byte_source import MemorySource
 from ozx.places.remote.cache import Record
 from ozx.places.remote.deadline import DEADLINE, Deadline, call_in_time

@@ -5,7 +5,7 @@ import pytest
 import zarr
 
 from ozx.images.image import GroupNodes
-from ozx.images.plate_fields import plate_fields
+from ozx.images.plate_picture import plate_fields
 from ozx.store import level
 from ozx.store.level import Level
 

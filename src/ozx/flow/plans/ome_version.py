@@ -9,7 +9,7 @@ from typing import TypeVar
 from ozx.errors import UnsupportedError, UsageError
 from ozx.flow.plan import Plan
 from ozx.flow.sources.source import StoredValues
-from ozx.ome.conversion import checked_version, convert_group
+from ozx.ome.conversion_05_06 import checked_version, convert_group
 from ozx.ome.nodes import NoteCollector
 from ozx.zarr.json_reading import Document, dump_document, parse_document
 from ozx.zarr.keys import METADATA, join_path, node_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.errors import UnsupportedError
-from ozx.ome.conversion import convert_group
+from ozx.ome.conversion_05_06 import convert_group
 from ozx.ome.model import parse_ome
 from ozx.validation.hierarchy import check_documents
 
