@@ -10,7 +10,7 @@
 ``requests``, ``helper``
     Requests, which are repeated after failures; a helper process that makes the requests of a forked process.
 ``object_store``, ``retries``
-    obstore's store for a URL, and ETags that are an MD5; the pause that a busy server sets before the next attempt.
+    obstore's store for a URL, and ETags that are an MD5; which requests are repeated, and after which pause.
 ``deadline``
     The time limit for all requests of a caller.
 ``cache``

@@ -16,6 +16,7 @@ from ozx.places.remote.access import allows_http
 from ozx.places.remote.cache import CACHE
 from ozx.places.remote.deadline import DEADLINE, Deadline
 from ozx.places.remote.errors import explain_options, printable_url
+from ozx.places.remote.retries import retry_config
 
 # Comparison of the bytes of remote objects with ETags that are the MD5 of their object.
 
@@ -130,12 +131,6 @@ def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
 # By default, obstore ends every request after 30 seconds, too early for a large shard on a slow line. Here, a request
 # may take long, but its answer may not pause for long.
 _CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
-# By default, obstore repeats a request for three minutes.
-_RETRY_CONFIG = {
-    "max_retries": 10,
-    "retry_timeout": timedelta(seconds=60),
-    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
-}
 # Making a store takes 5 ms, because it reads the system's certificates, and a new one has no open connections. So the
 # last ones are kept for another reading of the same URL; stores of buckets are not, because they keep credentials.
 _HTTP_STORES: dict[tuple[Any, ...], Any] = {}
@@ -189,8 +184,3 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
             _HTTP_STORES[key] = store
         return store
     raise failure  # outside of the except block, as in ozx.places.remote.requests
-
-
-def retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return obstore's settings of repetitions: those given, else the usual ones."""
-    return _RETRY_CONFIG | dict(options.get("retry_config") or {})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 import threading
 import time
@@ -24,8 +23,8 @@ from ozx.places.byte_source import MemorySource
 from ozx.places.remote.cache import Record
 from ozx.places.remote.deadline import DEADLINE, Deadline, call_in_time
 from ozx.places.remote.errors import changed_error, explain, folder_error, printable_url
-from ozx.places.remote.object_store import import_obstore, open_object_store, retry_config
-from ozx.places.remote.retries import RANDOM, ask_headers, ask_retry_after
+from ozx.places.remote.object_store import import_obstore, open_object_store
+from ozx.places.remote.retries import BUSY, RANDOM, ask_headers, ask_retry_after, retry_config, status_that_may_pass
 
 _T = TypeVar("_T")
 
@@ -52,17 +51,8 @@ def is_forked() -> bool:
 # The longest pause, in seconds, that ozx accepts from a server.
 _LONGEST_WAIT = 300.0
 
-_STATUS = re.compile(r"status code: (\d{3})")
-_REPEATED = (408, 429, 500, 502, 503, 504)
-_TOLD = (429, 503)
 # After an answer without the header, ozx requests the header again only after this number of seconds.
 _SILENT = 10.0
-# The state of a connection in obstore's errors. A wrong certificate is no temporary failure.
-_CONNECTION = re.compile(r"HttpError\s*{\s*kind: (?:Connect|Request|Timeout|Interrupted)\b")
-_NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
-# These errors more often mean a wrong server name, or a computer without a role in a cloud, than a temporary failure.
-_SOON = re.compile(r"dns error|169\.254\.169\.254")
-_MOST_SOON = 2
 # If a longer answer breaks off, obstore itself requests the missing bytes. Requests for shorter answers are repeated by
 # `Requests.run`, which can follow the header Retry-After.
 _LONG = 32 << 20
@@ -275,14 +265,10 @@ class Requests:
 
     def _pause(self, error: Exception, count: int, spent: float) -> float | None:
         """Return the number of seconds until the next attempt, or None if the request is not repeated."""
-        text = str(error)
-        found = _STATUS.search(text)
-        status = int(found[1]) if found else 0
-        is_broken = _CONNECTION.search(text) is not None and not _NOT_TLS.search(text)
-        may_pass = status in _REPEATED if status else is_broken
-        if not may_pass or count >= self._most or spent >= self._limit or (count >= _MOST_SOON and _SOON.search(text)):
+        status = status_that_may_pass(str(error), count)
+        if status is None or count >= self._most or spent >= self._limit:
             return None
-        if status in _TOLD and self._wait_as_told():
+        if status in BUSY and self._wait_as_told():
             return 0.0  # `run` waits until `_not_before`
         first, longest, base = self._pauses
         # Requests that failed together are not repeated together.

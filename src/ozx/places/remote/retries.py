@@ -1,4 +1,7 @@
-"""The HTTP header ``Retry-After``, in which a busy server states when a client may send the next request."""
+"""Which requests are repeated after a failure, how often and after which pause.
+
+A busy server states in the HTTP header ``Retry-After`` when a client may send the next request.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,47 @@ import email.utils
 import http.client
 import math
 import random
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 #: A separate generator: pauses do not change the random numbers of the calling program.
 RANDOM = random.Random()  # noqa: S311
 _TIMEOUT = 10
+
+# By default, obstore repeats a request for three minutes.
+_RETRY_CONFIG = {
+    "max_retries": 10,
+    "retry_timeout": dt.timedelta(seconds=60),
+    "backoff": {"init_backoff": dt.timedelta(milliseconds=100), "max_backoff": dt.timedelta(seconds=5), "base": 2},
+}
+_STATUS = re.compile(r"status code: (\d{3})")
+_MAY_PASS = (408, 429, 500, 502, 503, 504)
+#: The states of a server that may name the time of the next request.
+BUSY = (429, 503)
+# The state of a connection in obstore's errors. A wrong certificate is no temporary failure.
+_CONNECTION = re.compile(r"HttpError\s*{\s*kind: (?:Connect|Request|Timeout|Interrupted)\b")
+_NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
+# These errors more often mean a wrong server name, or a computer without a role in a cloud, than a temporary failure.
+_SOON = re.compile(r"dns error|169\.254\.169\.254")
+_MOST_SOON = 2
+
+
+def retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return obstore's settings of repetitions: those given, else the usual ones."""
+    return _RETRY_CONFIG | dict(options.get("retry_config") or {})
+
+
+def status_that_may_pass(error: str, count: int) -> int | None:
+    """Return the HTTP status in obstore's error after `count` attempts, 0 without one; None if none should follow."""
+    found = _STATUS.search(error)
+    status = int(found[1]) if found else 0
+    is_broken = _CONNECTION.search(error) is not None and not _NOT_TLS.search(error)
+    may_pass = status in _MAY_PASS if status else is_broken
+    return status if may_pass and not (count >= _MOST_SOON and _SOON.search(error)) else None
 
 
 def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float | None:
@@ -36,7 +72,7 @@ def ask_retry_after(url: str) -> float | None:
     """Request one byte, and return the number of seconds that the server asks to wait; None if it does not."""
     # obstore does not return the headers of failed requests, so this is a second request.
     code, headers = ask_headers(url)
-    return parse_retry_after(headers.get("Retry-After")) if code in (429, 503) else None
+    return parse_retry_after(headers.get("Retry-After")) if code in BUSY else None
 
 
 def ask_headers(url: str) -> tuple[int, Mapping[str, str]]:
