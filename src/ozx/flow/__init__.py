@@ -3,13 +3,13 @@
 ``entry``
     A store key with its value, which is read later.
 ``sources/``
-    Directories and archives to read, and the places that paths and URLs name.
+    Directories and archives to read, on disks and servers.
 ``plan``, ``plans/``
     Plans to write a copy, another layout, a part, or recovered values: the metadata, then the data in order.
 ``sinks/``
     One writer for archives and one for directories, faster writers, verification and checksums.
 ``chunks/``
-    The entries of one array: resharded, transcoded, cropped, or moved without decoding.
+    The entries of one array: resharded, transcoded, or moved without decoding.
 ``repair/``
     Repair of hierarchies that other programs wrote, and of damaged archives.
 ``editing``

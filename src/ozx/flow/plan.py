@@ -28,7 +28,7 @@ class Plan:
     """The metadata and data entries to write, in order, with notes for the user."""
 
     metadata: Mapping[str, bytes]  # the ``zarr.json`` by key: the root's first, then breadth-first (RFC-9)
-    data: Callable[[Workers], Iterable[Entry]]  # returns all other entries in hierarchy order
+    data: Callable[[Workers], Iterable[Entry]]  # returns all other entries, in hierarchy order or as they are made
     count_bytes: Callable[[], int]  # returns the approximate number of bytes to write
     legacy_keys: Sequence[str] = ()  # keys that are metadata of Zarr v2
     # Differences from the source, as sentences; complete after the last entry.
@@ -100,7 +100,7 @@ class Plan:
         yield from self.iter_added()
 
     def iter_data(self, workers: Workers) -> Iterator[Entry]:
-        """Yield all data entries in hierarchy order; request remote entries in advance."""
+        """Yield all data entries; request remote entries in advance."""
         added = {entry.key for entry in self.added}
         return read_ahead(self._inside(entry) for entry in self.data(workers) if entry.key not in added)
 

@@ -1,7 +1,7 @@
 """Add label images to an image in an archive or a directory, and remove them; the image itself is not read.
 
-An archive is written anew, see `ozx.store.label_groups`. In a directory, a label image appears when it is complete;
-then the list of label images names it.
+An archive is written anew, and replaced when the new one is complete. In a directory, a label image appears when it is
+complete; then the list of label images names it.
 """
 
 from __future__ import annotations

@@ -5,5 +5,5 @@
 ``reshard``, ``checksums``
     The same encoded chunks in other shards; the same chunks with checksums added or removed.
 ``transcode``, ``block_transcoding``, ``spool``
-    The same pixels in other chunks or by another codec: only these modules decode pixels in order to write them.
+    The same pixels in other chunks or by another codec; exact crops decode theirs in `ozx.images.writing.cropping`.
 """

@@ -39,8 +39,10 @@ from ozx.zarr.layout import ArrayLayout
 # With blocks of 2048 × 2048 pixels and chunks of 512 × 512, the first stage makes three levels, and passes on one pixel
 # for every 64::
 #
-#     level 0   2048 × 2048   16 chunks ┐     level 1   1024 × 1024    4 chunks ├ first stage, from the source     level
-# 2    512 × 512     1 chunk  ┘     level 3    256 × 256    ────────→   second stage, from 8 × 8 blocks of the first
+#     level 0   2048 × 2048   16 chunks  ┐
+#     level 1   1024 × 1024    4 chunks  ├ first stage, from the source
+#     level 2    512 × 512     1 chunk   ┘
+#     level 3    256 × 256     ────────→   second stage, from 8 × 8 blocks of the first
 #
 # Blocks are sorted by the largest unit that each belongs to, then by the next smaller one, and so on: shards of lower
 # levels, blocks of later stages, shards of the full resolution. These are nested, so that about one of each is
