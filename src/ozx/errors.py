@@ -147,8 +147,8 @@ class UnsupportedError(OzxError, NotImplementedError):
     >>> try:
     ...     ozx.write_image("cells.words.ozx", numpy.array([["two", "words"]]))
     ... except ozx.UnsupportedError as error:
-    ...     print(error.message.rpartition("; ")[2])
-    found <U5
+    ...     print(error.message.partition(":")[0])
+    OME-Zarr cannot store <U5
     """
 
 

@@ -110,7 +110,7 @@ def test_offsets_do_not_wrap_around():
     # 2**64 - 5 and ten bytes more would be 5: a place within the file.
     member = Member(b"a", central={"offset": SENTINEL}, central_extra=zip64_extra((1 << 64) - 5))
     source = MemorySource(forge([member], prefix=b"0123456789"))
-    with pytest.raises(FormatError, match=r"below offset 2\*\*64") as caught:
+    with pytest.raises(FormatError, match=r"beyond offset 2\*\*64") as caught:
         read_columns(source, read_end(source))
     assert caught.value.rule == "zip/bounds"
     assert parse_columns(directory_of([member]), 1, 4).header_offsets.tolist() == [(1 << 64) - 1]

@@ -27,8 +27,8 @@ MAY_FAIL = {
     ("atomic.syncing.close_written", "close"): "what could not be written was reported before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
     ("store.partial_file.PartialFile.remove", "lstat"): "the next writer moves it aside",
-    ("images.streaming.open_chunks.OpenChunks._close", "close"): "the file is complete: no chunk waits any more",
-    ("images.streaming.open_chunks.OpenChunks.close", "unlink"): "the next stream to this file removes it",
+    ("streaming.open_chunks.OpenChunks._close", "close"): "the file is complete: no chunk waits any more",
+    ("streaming.open_chunks.OpenChunks.close", "unlink"): "the next stream to this file removes it",
     ("store.live.index.IndexWriter.__init__", "fstat"): "only readers of the unfinished file need the index",
     ("store.live.index.IndexWriter._begin", "unlink"): "only readers of the unfinished file need the index",
     ("store.live.index.IndexWriter._begin", "open"): "only readers of the unfinished file need the index",
@@ -51,7 +51,7 @@ MAY_FAIL = {
     ("atomic.renaming.rename_file", "link"): "renamed, where there are no hard links",
     ("atomic.tree_removal._Folder.put_back", "link"): "renamed, where there are no hard links",
     # What is wished for is so already, as `os.makedirs` finds.
-    ("flow.sources.location.Place.make_folder", "mkdir"): "the folder is there",
+    ("places.place.Place.make_folder", "mkdir"): "the folder is there",
     # Only a worker on another computer, or in another folder, compares what was seen.
     **{
         ("flow.tasks.look_at", call): "a file that is not there fails by itself"

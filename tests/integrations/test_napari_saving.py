@@ -201,7 +201,7 @@ def test_layers_that_do_not_make_one_image_are_refused(tmp_path):
         image(RAMP[1:], name="B"),
     )
     refused(tmp_path, r"one shape and type", image(), image(RAMP.astype("f4")))
-    refused(tmp_path, r"of one scale.*Save the layers one by one", image(), image(scale=[2, 2]))
+    refused(tmp_path, r"have different scales.*Save the layers one by one", image(), image(scale=[2, 2]))
     refused(tmp_path, r"expected an image beside 2 labels layers", labels(RAMP), labels(RAMP))
     refused(tmp_path, r"expected image and labels layers, found points", (RAMP, {}, "points"))
     refused(tmp_path, r"found none")
@@ -210,11 +210,11 @@ def test_layers_that_do_not_make_one_image_are_refused(tmp_path):
 
 
 def test_what_ome_zarr_cannot_say_is_refused(tmp_path):
-    refused(tmp_path, "found rotation, shear", image(rotate=[[0, 1], [-1, 0]]))
-    refused(tmp_path, "found rotation, shear", image(rotate=30))
-    refused(tmp_path, "found rotation, shear", image(shear=[0.5]))
-    refused(tmp_path, "found rotation, shear", image(affine=np.array([[1, 0, 5], [0, 1, 0], [0, 0, 1]])))
-    refused(tmp_path, "found 5 dimensions without names", image(np.ones((1, 1, 1, 4, 4))))
+    refused(tmp_path, "has rotation, shear", image(rotate=[[0, 1], [-1, 0]]))
+    refused(tmp_path, "has rotation, shear", image(rotate=30))
+    refused(tmp_path, "has rotation, shear", image(shear=[0.5]))
+    refused(tmp_path, "has rotation, shear", image(affine=np.array([[1, 0, 5], [0, 1, 0], [0, 0, 1]])))
+    refused(tmp_path, "has 5 dimensions without names", image(np.ones((1, 1, 1, 4, 4))))
     refused(tmp_path, "found z, t, y, x", image(np.ones((1, 1, 4, 4)), axis_labels=list("ztyx")))
     refused(tmp_path, "expected pixels that are numbers", image(np.array([["a"]])))
     refused(tmp_path, "expected pixels that are numbers", image(RAMP[:0]))

@@ -96,7 +96,7 @@ def test_a_translation_is_in_a_unit_of_its_axis(tmp_path):
         edit(path, translation="x=10um")
     edit(path, translation="x=10um", unit="mm")
     assert origins(path)[0] == (0, 0.01)
-    with pytest.raises(UsageError, match="is in millimeter, and the translation is in second"):
+    with pytest.raises(UsageError, match="is in second, but the axis is in millimeter"):
         edit(path, translation="x=10s")
 
 

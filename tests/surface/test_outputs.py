@@ -176,7 +176,7 @@ def test_a_store_that_is_only_read_names_the_program_that_copies(url, program, f
 
 @pytest.mark.parametrize("path", ["http://127.0.0.1:9/x.ozx"])
 def test_a_file_is_not_edited_at_a_url(path):
-    with pytest.raises(ozx.UsageError, match="at this URL, an edit would read and send"):
+    with pytest.raises(ozx.UsageError, match="an edit at this URL would read and send"):
         ozx.edit(path, name="Cells")
 
 

@@ -168,7 +168,7 @@ def test_values_that_the_archive_compresses_are_inflated(tmp_path):
 def test_directories_urls_and_other_files_are_refused(tmp_path):
     with pytest.raises(UsageError, match="found a directory"):
         FileServer([IMAGE])
-    with pytest.raises(UsageError, match="found a URL"):
+    with pytest.raises(UsageError, match="this is a URL"):
         FileServer(["https://example.org/a.ozx"])
     (tmp_path / "a.ozx").write_text(json.dumps({}))
     with pytest.raises(FormatError):
