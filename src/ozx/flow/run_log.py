@@ -102,33 +102,23 @@ def read_log(path: str) -> Iterator[LogLine | None]:
             yield line
 
 
-@dataclass(slots=True)
-class _Account:
-    """The history of one source: a summary of its log lines in the order of their times."""
+def _histories(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], tuple[LogLine, LogLine | None, bool]]:
+    """Return for each source and command the last line, the last line of a run that wrote the output, if it is removed.
 
-    last: LogLine
-    made: LogLine | None = None  # the last line of a run that wrote the output
-    removed: bool = False
-
-    def add(self, line: LogLine) -> None:
-        """Add the next line of the log that names the source."""
-        if self.removed and (line.error or {}).get("code") == "missing":
-            return  # a later run found that the source was already removed
-        self.last = line
-        if line.error is None and line.status != "skipped":
-            self.made, self.removed = line, False
-        self.removed = self.removed or line.source_removed
-
-
-def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
-    """Return the history of each source for each command, sorted by the time of the last line in a history."""
-    accounts: dict[tuple[str, str], _Account] = {}
+    The order is that of the last lines.
+    """
+    histories: dict[tuple[str, str], tuple[LogLine, LogLine | None, bool]] = {}
     # By time: logs of several runs may be joined in any order. Lines with the same time stay in their order.
     for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):
-        account = accounts.pop((line.verb, line.source), None) or _Account(line)
-        account.add(line)
-        accounts[line.verb, line.source] = account
-    return accounts
+        last, made, removed = histories.pop((line.verb, line.source), (line, None, False))
+        # Unless a later run found that the source was already removed.
+        if not removed or (line.error or {}).get("code") != "missing":
+            last = line
+            if line.error is None and line.status != "skipped":
+                made, removed = line, False
+            removed = removed or line.source_removed
+        histories[line.verb, line.source] = last, made, removed
+    return histories
 
 
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
@@ -137,12 +127,11 @@ def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
     The last line is the one with the latest time. If a run removed the source, a later run that finds no source is
     ignored.
     """
-    last = [account.last for account in _accounts(lines).values()]
-    return [line for line in last if line.verb == verb and line.exit != 0]
+    return [line for line, _, _ in _histories(lines).values() if line.verb == verb and line.exit != 0]
 
 
 def written_lines(lines: Iterable[LogLine | None]) -> list[LogLine]:
     """Return the last line about each output, in the order of their times."""
-    made = (account.made for account in _accounts(lines).values())
+    made = (line for _, line, _ in _histories(lines).values())
     last = {line.output: line for line in sorted(filter(None, made), key=lambda line: line.time)}
     return [line for output, line in last.items() if output is not None]

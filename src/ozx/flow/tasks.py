@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from functools import cache, partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ozx.archive.remote.access import carrying_options
 from ozx.atomic.host import this_host
@@ -42,6 +42,8 @@ _Fail = Callable[[str, str, OzxError], _Result]
 
 #: What identifies a file or folder: host, device, inode, ctime. None: nothing is there.
 Seen = tuple[str, int, int, int] | None
+# Absolute paths or URLs of source and target; whether the target is new; what the client sees at the three `_places`.
+_Item = tuple[str, str, bool, list[Seen]]
 
 
 class Groups(Generic[_Result]):
@@ -139,15 +141,6 @@ def attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], p
         return fail(*pair, as_error(error))
 
 
-class _Pair(NamedTuple):
-    """Absolute paths or URLs; whether the target is new; what the client sees at the three `_places`."""
-
-    source: str
-    target: str
-    is_new: bool
-    seen: list[Seen]
-
-
 def groups_elsewhere(
     work: _Work[_Result],
     fail: _Fail[_Result],
@@ -164,7 +157,7 @@ def groups_elsewhere(
     look, present, items = cache(look_at), present_outputs(Place(target) for _, target in pairs if target), []
     for given, out in pairs:
         source, target = absolute_source(given), Place(out).absolute().path if out else ""
-        items.append(_Pair(source, target, Place(out) not in present, list(map(look, _places(source, target)))))
+        items.append((source, target, Place(out) not in present, list(map(look, _places(source, target)))))
     return Groups(step, fail, items, executor, progress)
 
 
@@ -173,8 +166,9 @@ def absolute_source(source: str) -> str:
     return absolute_path(source) if os.path.lexists(source) else Place(source).absolute().path
 
 
-def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail[_Result], pair: _Pair) -> _Result:
+def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail[_Result], item: _Item) -> _Result:
     """Process a pair on a worker, if it has the version of ozx and sees the files of the client."""
+    _, _, is_new, (seen_file, seen_folder, seen_out) = item
 
     def checked(source: str, target: str, progress: Progress) -> _Result:
         own = importlib.import_module("ozx").__version__
@@ -182,13 +176,13 @@ def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail
             raise UsageError(f"expected a worker with ozx {version}; this one has {own}", path=source)
         file, folder, out = _places(source, target)
         if look_at(file) is None and file:  # a first run of this task may have removed it
-            check_same(folder, pair.seen[1], is_folder=True)
+            check_same(folder, seen_folder, is_folder=True)
         else:
-            check_same(file, pair.seen[0])
-        check_same(out, pair.seen[2], is_folder=True)
-        return (again if pair.is_new else work)(source, target, progress)
+            check_same(file, seen_file)
+        check_same(out, seen_out, is_folder=True)
+        return (again if is_new else work)(source, target, progress)
 
-    return attempt(checked, fail, pair[:2], NO_PROGRESS)
+    return attempt(checked, fail, item[:2], NO_PROGRESS)
 
 
 def _places(source: str, target: str) -> tuple[str, str, str]:

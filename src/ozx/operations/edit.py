@@ -259,11 +259,11 @@ def _edit_object(
         result = EditResult(source.name, False, plan.differences, plan.changes, notes)
         if not plan.new:
             return result
-        planned = plan_replacement(source, plan.old, plan.new, drop_attributes=drop_attributes)
-        result = replace(result, notes=(*notes, *planned.notes), transfer=Transfer(*planned.cost))
+        kept, cost, apply = plan_replacement(source, plan.old, plan.new, drop_attributes=drop_attributes)
+        result = replace(result, notes=(*notes, *kept), transfer=Transfer(*cost))
         if dry_run or (confirm is not None and not confirm(result)):
             return result
-        planned.apply()
+        apply()
         return replace(result, written=True)
 
 

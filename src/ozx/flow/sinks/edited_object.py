@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from ozx.archive.byte_source import read_exactly
@@ -11,8 +10,6 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.errors import changed_error, printable_url
 from ozx.archive.remote.replacement import (
     LOOKS,
-    OldObject,
-    UploadedPart,
     look_at,
     plan_parts,
     predict_cost,
@@ -22,27 +19,6 @@ from ozx.archive.remote.source import RemoteSource
 from ozx.archive.remote.urls import COPYING, split_url
 from ozx.archive.splicing import splice
 from ozx.errors import FormatError, OzxError, UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedReplacement:
-    """A plan for replacing documents in a remote archive."""
-
-    source: RemoteSource
-    old: OldObject
-    parts: list[UploadedPart]
-    cost: tuple[int, int, int, int]  # see `predict_cost`
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes about old versions of the object that the bucket keeps."""
-        if not self.old.is_versioned:
-            return ()
-        return ("the bucket keeps versions: the old file stays, and occupies space, until its version is removed",)
-
-    def apply(self) -> None:
-        """Replace the object on the server."""
-        replace_object(self.old, self.parts, partial(read_exactly, self.source, what="the archive"))
 
 
 def check_can_copy(url: str) -> None:
@@ -72,8 +48,12 @@ def check_can_copy(url: str) -> None:
 
 def plan_replacement(
     source: RemoteSource, old: Mapping[str, bytes], new: Mapping[str, bytes], *, drop_attributes: bool
-) -> PlannedReplacement:
-    """Return a plan for replacing some documents of an archive; `old` and `new` map keys to values."""
+) -> tuple[tuple[str, ...], tuple[int, int, int, int], Callable[[], None]]:
+    """Plan to replace some documents of an archive; `old` and `new` map keys to values.
+
+    Return notes about old versions of the object that the bucket keeps, the result of `predict_cost`, and the function
+    that replaces the object on the server.
+    """
     reader = ArchiveReader(source)
     reader.check()
     values = {}
@@ -87,4 +67,6 @@ def plan_replacement(
     if present.tag != source.identity or present.size != source.size():
         raise changed_error(source.name, source.size(), present.size)
     cost = predict_cost(parts, source.missing, bytes_read=source.bytes_read, requests=source.requests + LOOKS)
-    return PlannedReplacement(source, present, parts, cost)
+    kept = "the bucket keeps versions: the old file stays, and occupies space, until its version is removed"
+    apply = partial(replace_object, present, parts, partial(read_exactly, source, what="the archive"))
+    return (kept,) if present.is_versioned else (), cost, apply
