@@ -15,7 +15,7 @@ from typing import Literal
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_laid_out, moved_chunks
-from ozx.flow.chunks.stored_chunks import GzipChunks, KeyGroup, SourceChunks, StoredChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import KeyGroup, StoredChunks, as_gzip, chunks_of_source, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.json.reading import Document
@@ -43,7 +43,7 @@ class ArrayPlan:
 
     def moved_chunks(self, stored: StoredChunks) -> InnerChunks:
         """Return the chunks, not decoded, in the form in which they are written."""
-        chunks = GzipChunks(stored) if self.treatment == "zlib_to_gzip" else stored
+        chunks = as_gzip(stored) if self.treatment == "zlib_to_gzip" else stored
         return moved_chunks(chunks, self.old, self.new, self.path)
 
 
@@ -77,66 +77,67 @@ def _order(entry: Entry) -> tuple[object, ...]:
     return hierarchy_order(entry.key)
 
 
-class ArrayPlans:
-    """The data entries of a hierarchy in another layout."""
+def iter_planned(
+    source: Source,
+    arrays: Mapping[str, ArrayPlan],
+    keys: Iterable[str],
+    workers: Workers,
+    notes: list[str],
+    *,
+    is_upgrade: bool,
+) -> Iterator[Entry]:
+    """Yield the entries that replace those of `keys` in the source; `arrays` are in another layout; add notes."""
 
-    def __init__(self, source: Source, arrays: Mapping[str, ArrayPlan], notes: list[str], *, is_upgrade: bool) -> None:
-        self._source = source
-        self._arrays = arrays
-        self._notes = notes
-        self._is_upgrade = is_upgrade
-
-    def iter_entries(self, keys: Iterable[str], workers: Workers) -> Iterator[Entry]:
-        """Yield the new entries that replace the entries of `keys` in the source."""
-
-        def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
-            return self._iter_array(self._arrays[path], group, workers)
-
-        layouts = {path: array.old for path, array in self._arrays.items()}
-        return iter_grouped(keys, layouts, self._source.entry, entries)
-
-    def _iter_array(self, array: ArrayPlan, group: KeyGroup, workers: Workers) -> Iterator[Entry]:
-        if self._is_upgrade and not len(group.numbers):
-            self._take_slashes(array, group)
-        self._check_keys(array, group)
-        stored = SourceChunks(self._source, array.path, array.old, group.numbers)
+    def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
+        array = arrays[path]
+        if is_upgrade and not len(group.numbers):
+            notes.extend(_take_slashes(array, group))
+        notes.extend(note_outside(group, path))
+        notes.extend(_note_missing(array, group))
+        _check_keys(array, group, source.name)
+        stored = chunks_of_source(source, path, array.old, group.numbers)
         if array.documents is not None:
             from ozx.flow.chunks.transcode import iter_transcoded  # noqa: PLC0415 (slow to load; moving decodes nothing)
 
-            return iter_transcoded(stored, *array.documents, array.path, workers, array.old.edges)
-        return iter_laid_out(array.moved_chunks(stored), array.new, array.path)
+            return iter_transcoded(stored, *array.documents, path, workers, array.old.edges)
+        return iter_laid_out(array.moved_chunks(stored), array.new, path)
 
-    def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Treat keys such as ``0/0`` as chunk keys, unless keys such as ``0.0`` exist.
+    return iter_grouped(keys, {path: array.old for path, array in arrays.items()}, source.entry, entries)
 
-        Early writers did not declare the separator.
-        """
-        nested = replace(array.old, keys=ChunkKeys("v2", "/"))
-        for found in iter_key_groups(group.others, {array.path: nested}):
-            if len(found.numbers):
-                array.old = nested
-                group.numbers, group.outside, group.others = found.numbers, found.outside, found.others
-                self._notes.append(
-                    f"{array.path}: its chunk keys have the form 0/0, but .zarray declares 0.0 (dimension_separator)"
+
+def _take_slashes(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
+    """Treat keys such as ``0/0`` as chunk keys, unless keys such as ``0.0`` exist; yield a note about it.
+
+    Early writers did not declare the separator.
+    """
+    nested = replace(array.old, keys=ChunkKeys("v2", "/"))
+    for found in iter_key_groups(group.others, {array.path: nested}):
+        if len(found.numbers):
+            array.old = nested
+            group.numbers, group.outside, group.others = found.numbers, found.outside, found.others
+            yield f"{array.path}: its chunk keys have the form 0/0, but .zarray declares 0.0 (dimension_separator)"
+            return
+
+
+def _note_missing(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
+    missing = math.prod(array.old.stored_grid) - len(group.numbers)
+    if array.null_fill and missing:
+        yield (
+            f"{array.path or 'the root'}: it has no fill value, and {missing:,} of its chunks are missing; "
+            "in the new array, these chunks read as 0"
+        )
+
+
+def _check_keys(array: ArrayPlan, group: KeyGroup, name: str) -> None:
+    """Raise `FormatError` if a file of the source `name` has the key of a new chunk, but is no chunk."""
+    if array.new.keys != array.old.keys:
+        start = len(array.path) + 1 if array.path else 0
+        version = "v2" if array.new.keys.name == "v2" else "v3"
+        for key in group.others:
+            if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
+                raise FormatError(
+                    f"expected no file with the name of a Zarr {version} chunk; found {key}",
+                    path=name,
+                    rule="zarr/chunk-key",
+                    hint="Rename the file, or move it out of the array's folder.",
                 )
-                return
-
-    def _check_keys(self, array: ArrayPlan, group: KeyGroup) -> None:
-        self._notes += note_outside(group, array.path)
-        missing = math.prod(array.old.stored_grid) - len(group.numbers)
-        if array.null_fill and missing:
-            self._notes.append(
-                f"{array.path or 'the root'}: it has no fill value, and {missing:,} of its chunks are missing; "
-                "in the new array, these chunks read as 0"
-            )
-        if array.new.keys != array.old.keys:
-            start = len(array.path) + 1 if array.path else 0
-            version = "v2" if array.new.keys.name == "v2" else "v3"
-            for key in group.others:
-                if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
-                    raise FormatError(
-                        f"expected no file with the name of a Zarr {version} chunk; found {key}",
-                        path=self._source.name,
-                        rule="zarr/chunk-key",
-                        hint="Rename the file, or move it out of the array's folder.",
-                    )

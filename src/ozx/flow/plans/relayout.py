@@ -10,7 +10,7 @@ from typing import Any, get_args
 from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
-from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
+from ozx.flow.plans.arrays import ArrayPlan, Treatment, iter_planned
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import (
@@ -80,13 +80,11 @@ def _make_plan(
     copied: int = 0,
     is_upgrade: bool = False,
 ) -> RelayoutPlan:
-    plans = ArrayPlans(source, arrays, notes, is_upgrade=is_upgrade)
-
     def data(workers: Workers) -> Iterator[Entry]:
         keys: Iterable[str] = source.iter_keys()
         if is_upgrade:
             keys = (key for key in keys if not is_legacy_metadata_key(key))
-        return plans.iter_entries(keys, workers)
+        return iter_planned(source, arrays, keys, workers, notes, is_upgrade=is_upgrade)
 
     return RelayoutPlan(
         metadata,

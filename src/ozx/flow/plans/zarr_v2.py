@@ -14,7 +14,7 @@ import numpy as np
 
 from ozx.errors import UsageError
 from ozx.flow.chunks.inner_chunks import InnerChunks
-from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import chunks_of_source, iter_key_groups
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.plans.arrays import ArrayPlan
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
@@ -58,7 +58,7 @@ class PlannedValues:
             self._others.update(key for key in group.others if not is_legacy_metadata_key(key))
             if group.path is not None:
                 array = plan.arrays[group.path]
-                stored = SourceChunks(source, array.path, array.old, group.numbers)
+                stored = chunks_of_source(source, array.path, array.old, group.numbers)
                 self._arrays[array.path] = array, array.moved_chunks(stored)
 
     def find(self, key: str) -> Part | None:
