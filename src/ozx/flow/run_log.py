@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ozx.atomic.syncing import flush
 from ozx.errors import UsageError, resource_errors
@@ -38,47 +38,40 @@ class LogLine:
     error: Mapping[str, str | None] | None = None  # for a failure ``{"code", "message", "rule", "hint"}``, else None
 
 
-class RunLog:
-    """A log file open for appending; each line is on disk when `append` returns.
+@contextmanager
+def open_log(path: str) -> Iterator[Callable[[LogLine], None]]:
+    """Open a log file, and yield a function that appends a line to it; the line is on disk when the function returns.
 
     A line is written by one call, so that several processes of one computer can share a log. Opening the log adds a
     line break to an incomplete last line, such as after a power cut; `read_log` yields None for such a line.
     """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    with resource_errors():
+        descriptor = os.open(path, flags, 0o666)
 
     @resource_errors()
-    def __init__(self, path: str) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._descriptor = os.open(path, flags, 0o666)
-        try:
-            if not self._ends_with_line():
-                os.write(self._descriptor, b"\n")
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-
-    def _ends_with_line(self) -> bool:
-        size = os.lseek(self._descriptor, 0, os.SEEK_END)
-        if size == 0:
-            return True
-        os.lseek(self._descriptor, size - 1, os.SEEK_SET)
-        return os.read(self._descriptor, 1) == b"\n"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._descriptor)
-
-    @resource_errors()
-    def append(self, line: LogLine) -> None:
-        """Append a line, and wait until it is on disk."""
+    def append(line: LogLine) -> None:
         # ASCII: names that are not valid text keep their escapes, and all programs agree on where a line ends.
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
         while data:
-            data = data[os.write(self._descriptor, data) :]
-        flush(self._descriptor)
+            data = data[os.write(descriptor, data) :]
+        flush(descriptor)
+
+    try:
+        with resource_errors():
+            if not _ends_with_line(descriptor):
+                os.write(descriptor, b"\n")
+        yield append
+    finally:
+        os.close(descriptor)
+
+
+def _ends_with_line(descriptor: int) -> bool:
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    if size == 0:
+        return True
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1) == b"\n"
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:
