@@ -9,7 +9,7 @@ import zarr
 from ozx.archive.reader import ArchiveReader
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import chunks_of_source, iter_key_groups
 from ozx.flow.entry import read_part
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.directory import DirectorySource
@@ -34,7 +34,7 @@ def stored_chunks(source, path=PATH):
     layout = parse_layout(document, path)
     groups = [group for group in iter_key_groups(source.iter_keys(), {path: layout}) if group.path == path]
     numbers = groups[0].numbers if groups else np.empty(0, np.int64)
-    return document, layout, SourceChunks(source, path, layout, numbers)
+    return document, layout, chunks_of_source(source, path, layout, numbers)
 
 
 def resharded(source, shards):

@@ -8,7 +8,7 @@ from stores import contents
 from upgrades import quiet, read_tensorstore, read_zarr
 from zarr.storage import MemoryStore
 
-from ozx.flow.chunks.stored_chunks import places_of
+from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.entry import BytesPart
 from ozx.ome.relayout.shard_choice import transcoded_document
@@ -18,21 +18,15 @@ from ozx.zarr.layout import parse_layout, relayout_document
 from ozx.zarr.v2_arrays import upgrade_array
 
 
-class StoredValues:
-    """The stored values of an array in a dictionary, like `ozx.flow.chunks.stored_chunks.StoredChunks`."""
+def stored_chunks(values, layout, keys):
+    """Return the stored values of an array in a dictionary."""
 
-    def __init__(self, values, layout, keys):
-        self._values = values
-        self._grid = layout.stored_grid
-        self._keys = keys
-        total = int(np.prod(self._grid, dtype=np.int64))
-        self.numbers = np.array([number for number in range(total) if self.name(number) in values], np.int64)
+    def name(number):
+        return keys.encode(places_of([number], layout.stored_grid)[0])
 
-    def name(self, number):
-        return self._keys.encode(places_of([number], self._grid)[0])
-
-    def parts(self, numbers):
-        return [BytesPart(self._values[self.name(number)]) for number in numbers]
+    total = int(np.prod(layout.stored_grid, dtype=np.int64))
+    numbers = np.array([number for number in range(total) if name(number) in values], np.int64)
+    return StoredChunks(numbers, name, lambda numbers: [BytesPart(values[name(number)]) for number in numbers])
 
 
 def write_v3(data, chunks, **options) -> dict[str, bytes]:
@@ -54,7 +48,7 @@ def prepare(values, *, chunks=None, codec=None, shards=None):
     else:
         old = document = json.loads(values["zarr.json"])
         keys = parse_layout(document, "", understand_all).keys
-    stored = StoredValues(values, parse_layout(document, "", understand_all), keys)
+    stored = stored_chunks(values, parse_layout(document, "", understand_all), keys)
     return stored, old, relayout_document(transcoded_document(document, chunks=chunks, codec=codec), shards)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
+from ozx.flow.run_log import LogLine, failed_lines, open_log, read_log
 
 
 def line(source, status="packed", **values):
@@ -23,11 +23,11 @@ def failure(source, code="format", **values):
 
 def test_a_torn_line_costs_no_other_line(tmp_path):
     path = tmp_path / "run.jsonl"
-    with RunLog(str(path)) as log:
-        log.append(line("a"))
+    with open_log(str(path)) as append:
+        append(line("a"))
     path.write_bytes(path.read_bytes() + b'{"schema": 1, "time": "20')
-    with RunLog(str(path)) as log:
-        log.append(line("b"))
+    with open_log(str(path)) as append:
+        append(line("b"))
     assert list(read_log(str(path))) == [line("a"), None, line("b")]
 
 
@@ -39,8 +39,8 @@ def test_other_lines_are_no_lines(tmp_path):
 
 def test_a_newer_log_is_refused(tmp_path):
     path = tmp_path / "run.jsonl"
-    with RunLog(str(path)) as log:
-        log.append(line("a"))
+    with open_log(str(path)) as append:
+        append(line("a"))
     path.write_text(path.read_text().replace('"schema": 1', '"schema": 2'))
     with pytest.raises(UsageError, match="expected a log of schema 1; found 2"):
         list(read_log(str(path)))
@@ -48,8 +48,8 @@ def test_a_newer_log_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["missing/run.jsonl", ""])
 def test_a_log_that_cannot_be_written(tmp_path, name):
-    with pytest.raises(ResourceError):
-        RunLog(str(tmp_path / name))
+    with pytest.raises(ResourceError), open_log(str(tmp_path / name)):
+        pass
 
 
 def test_a_source_that_one_run_removed_did_not_fail_in_another():

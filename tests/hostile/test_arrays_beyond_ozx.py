@@ -121,7 +121,9 @@ def check_commands(kind, tmp_path, capsys):
 @pytest.mark.parametrize("kind", ["rectilinear", "rectilinear with endless lengths"])
 def test_a_rectilinear_grid_that_zarr_does_not_read_is_refused_with_the_way_out(kind, tmp_path):
     path = ozx.pack(image(tmp_path / "cells.ome.zarr", KINDS[kind]), sync=False).path
-    with pytest.raises(UnsupportedError, match=r"0: this reader does not support the .*chunk grid 'rectilinear'") as caught:
+    with pytest.raises(
+        UnsupportedError, match=r"0: this reader does not support the .*chunk grid 'rectilinear'"
+    ) as caught:
         ozx.open_array(path, "0")
     assert "array.rectilinear_chunks" in caught.value.hint
 

@@ -202,7 +202,9 @@ class TestFailures:
 
     def test_other_servers(self, server, large):
         server.put_file("a.ozx", large)
-        with pytest.raises(UsageError, match=f"an edit at this URL would read and send all {large.stat().st_size:,} bytes"):
+        with pytest.raises(
+            UsageError, match=f"an edit at this URL would read and send all {large.stat().st_size:,} bytes"
+        ):
             edit(f"{server.url}/b/a.ozx", **SIZE)
 
 

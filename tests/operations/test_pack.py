@@ -231,7 +231,7 @@ def test_a_source_that_changes_after_its_verification_stays_whole(tmp_path, imag
     shutil.rmtree(root / "labels")
     if options.get("resume"):
         pack(root, tmp_path / "a.ozx")
-    after(monkeypatch, verification, "check_archive", lambda: act(root))
+    after(monkeypatch, verification, "find_difference", lambda: act(root))
     expected = tree(root)
     with pytest.raises(ResourceError, match="nothing was removed") as caught:
         pack(root, tmp_path / "a.ozx", remove_source=True, **options)

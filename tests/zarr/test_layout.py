@@ -61,7 +61,7 @@ def test_a_0_d_array_is_not_sharded():
     ids=range(10),
 )
 def test_malformed_layouts_are_refused(document):
-    with pytest.raises((FormatError, UnsupportedError), match="0: (expected|ozx does not support)"):
+    with pytest.raises((FormatError, UnsupportedError), match=r"0: (expected|ozx does not support)"):
         parse_layout(document, "0")
 
 

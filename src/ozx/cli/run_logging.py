@@ -18,7 +18,7 @@ import ozx
 from ozx.cli.options import RunOptions, SharedOption, together
 from ozx.cli.output import say
 from ozx.errors import UsageError
-from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
+from ozx.flow.run_log import LogLine, failed_lines, open_log, read_log
 from ozx.places.place import Place
 
 # Options that change messages and logs, but not the output files.
@@ -62,7 +62,7 @@ def logging_run(path: str | None) -> Iterator[Callable[[Any, int], None] | None]
         "verb": verb,
         "options": _given_options(context),
     }
-    with RunLog(Place.output(path).path) as log:
+    with open_log(Place.output(path).path) as append:
 
         def add(result: Any, code: int) -> None:
             is_written = bool(result.path) and verb not in ("validate", "verify")
@@ -80,7 +80,7 @@ def logging_run(path: str | None) -> Iterator[Callable[[Any, int], None] | None]
                 error=result.error,
                 **facts,
             )
-            log.append(line)
+            append(line)
 
         yield add
 

@@ -67,8 +67,10 @@ def run_batch(
         with working(min(jobs, len(pairs))) as workers:
             step = partial(attempt, work, fail, progress=stoppable)
             return _collect(Groups(step, fail, pairs, workers.executor, stoppable, most=1), stoppable, tell, waits=True)
-    except _DisplayError as failure:
-        raise failure.error from None
+    except KeyboardInterrupt:
+        if stoppable.failure is not None:
+            raise stoppable.failure from None
+        raise
     finally:
         progress.stop()
 
@@ -97,26 +99,21 @@ def _collect(
     return tuple(results[number] for number in range(len(results)))
 
 
-class _DisplayError(BaseException):
-    """Wrapper of an error that the progress display raised; it ends the whole batch.
+class _BatchProgress(StoppableProgress):
+    """Progress of a batch; an error that the progress display raises interrupts the whole batch.
 
-    It is not an `Exception`, because `attempt` turns each `Exception` into the failure of a single file.
+    An `Exception` would not: `attempt` turns it into the failure of a single file.
     """
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-class _BatchProgress(StoppableProgress):
-    """Progress of a batch; an error that the progress display raises becomes a `_DisplayError`."""
+    failure: Exception | None = None
 
     def advance(self, amount: int) -> None:
         """Add to the number of bytes that the batch has processed."""
         try:
             super().advance(amount)
         except Exception as error:
-            raise _DisplayError(error) from error
+            self.failure = error
+            raise KeyboardInterrupt from error
 
 
 @dataclass(frozen=True, slots=True)

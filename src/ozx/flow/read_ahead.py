@@ -10,7 +10,6 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ozx.flow.entry import BytesPart, Entry, Part, read_part
@@ -45,52 +44,8 @@ class RemoteRange(NamedTuple):
     is_of_object_store: bool = False
 
 
-class _Wanted(NamedTuple):
-    """One part of an entry; if `part` is None, a whole entry whose bytes are on this computer."""
-
-    entry: Entry
-    part: Part | None
-    place: RemoteRange | None
-    is_last: bool
-
-
-@dataclass(slots=True)
-class _JoinedParts:
-    """Parts that are read by the same requests; a batch is local if none of its parts is on a server."""
-
-    pieces: list[_Wanted] = field(default_factory=list)
-    places: list[RemoteRange] = field(default_factory=list)
-    payload: int = 0
-
-    def takes(self, place: RemoteRange | None) -> bool:
-        """Return whether a value is so near to the batch's last value that one request can read both values."""
-        if not self.places or place is None or self.places[-1].source is not place.source:
-            return False
-        gap = place.start - self.places[-1].stop
-        length = place.stop - self.places[0].start
-        allowed = max(LONGEST_HEADER, (self.payload + place.stop - place.start) * _GAP_SHARE)
-        return 0 <= gap <= allowed and self.length < _JOINED and length <= _MOST_JOINED
-
-    def add(self, piece: _Wanted) -> None:
-        self.pieces.append(piece)
-        if piece.place is not None:
-            self.places.append(piece.place)
-            self.payload += piece.place.stop - piece.place.start
-
-    @property
-    def length(self) -> int:
-        """The number of bytes to request."""
-        return self.places[-1].stop - self.places[0].start if self.places else 0
-
-    @property
-    def most_requests(self) -> int:
-        """The maximal number of simultaneous requests to the server from which the batch is read."""
-        return _MOST_REQUESTS if self.places and self.places[0].is_of_object_store else _REQUESTS
-
-    def spans(self) -> Iterator[tuple[int, int]]:
-        """Yield offset and length of each request."""
-        if self.places:
-            yield from divided(self.places[0].start, self.length, _LONGEST)
+# One part of an entry, where it is, and whether it is the entry's last; no part: a whole entry, on this computer.
+_Piece = tuple[Entry, Part | None, RemoteRange | None, bool]
 
 
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -108,23 +63,29 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
-    waiting: deque[tuple[_JoinedParts, list[Future[bytes]]]] = deque()
+    waiting: deque[tuple[list[_Piece], int, list[Future[bytes]]]] = deque()
     used = requests = 0
     threads = ThreadPoolExecutor(_MOST_REQUESTS, "ozx-request")
     parts: list[Part] = []  # of the entry that is not yet complete
     try:
         for batch in _batches(entries):
-            while waiting and (used + batch.length > _ROOM or requests >= batch.most_requests):
-                done, futures = waiting.popleft()
+            start, length = _bounds(batch)
+            place = batch[0][2]
+            most = _MOST_REQUESTS if place is not None and place.is_of_object_store else _REQUESTS
+            while waiting and (used + length > _ROOM or requests >= most):
+                done, size, futures = waiting.popleft()
                 yield from _finish(done, futures, parts)
-                used -= done.length
+                used -= size
                 requests -= len(futures)
-            futures = [threads.submit(batch.places[0].read, *span) for span in batch.spans()]
-            waiting.append((batch, futures))
-            used += batch.length
+            futures = []
+            if place is not None:
+                futures = [threads.submit(place.read, *span) for span in divided(start, length, _LONGEST)]
+            waiting.append((batch, length, futures))
+            used += length
             requests += len(futures)
         while waiting:
-            yield from _finish(*waiting.popleft(), parts)
+            done, _, futures = waiting.popleft()
+            yield from _finish(done, futures, parts)
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
@@ -132,29 +93,53 @@ def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
 def spans_of(entries: Iterable[Entry]) -> Iterator[tuple[int, int]]:
     """Yield offset and length of each request that `read_ahead` makes for these entries."""
     for batch in _batches(entries):
-        yield from batch.spans()
+        yield from divided(*_bounds(batch), _LONGEST)
 
 
-def _batches(entries: Iterable[Entry]) -> Iterator[_JoinedParts]:
-    batch = _JoinedParts()
+def _batches(entries: Iterable[Entry]) -> Iterator[list[_Piece]]:
+    """Yield lists of parts that are read by the same requests; each part that is not on a server is a list of its own.
+
+    A part joins the parts before it if it is so near that one request can read them all.
+    """
+    batch: list[_Piece] = []
+    start = stop = payload = 0
     for piece in _pieces(entries):
-        if batch.pieces and not batch.takes(piece.place):
+        place = piece[2]
+        before = batch[-1][2] if batch else None
+        is_joined = (
+            before is not None
+            and place is not None
+            and before.source is place.source
+            and 0 <= place.start - stop <= max(LONGEST_HEADER, (payload + place.stop - place.start) * _GAP_SHARE)
+            and stop - start < _JOINED
+            and place.stop - start <= _MOST_JOINED
+        )
+        if batch and not is_joined:
             yield batch
-            batch = _JoinedParts()
-        batch.add(piece)
-    if batch.pieces:
+            batch = []
+        if place is not None:
+            start, payload = (start, payload) if batch else (place.start, 0)
+            stop, payload = place.stop, payload + place.stop - place.start
+        batch.append(piece)
+    if batch:
         yield batch
 
 
-def _pieces(entries: Iterable[Entry]) -> Iterator[_Wanted]:
+def _bounds(batch: list[_Piece]) -> tuple[int, int]:
+    """Return offset and length of the bytes to request; 0 and 0 if nothing is on a server."""
+    first, last = batch[0][2], batch[-1][2]
+    return (0, 0) if first is None or last is None else (first.start, last.stop - first.start)
+
+
+def _pieces(entries: Iterable[Entry]) -> Iterator[_Piece]:
     for entry in entries:
         places = [place_of(part) for part in entry.parts] if entry.size <= _ROOM else []
         if not any(place is not None for place in places):
-            yield _Wanted(entry, None, None, is_last=True)
+            yield entry, None, None, True
             continue
         last = len(places) - 1
         for number, (part, place) in enumerate(zip(entry.parts, places, strict=True)):
-            yield _Wanted(entry, part, place, is_last=number == last)
+            yield entry, part, place, number == last
 
 
 def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> RemoteRange | None:
@@ -167,14 +152,14 @@ def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> R
     return place._replace(take=lambda offset, data: read_part(change(BytesPart(take(offset, data)))))
 
 
-def _finish(batch: _JoinedParts, futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
+def _finish(batch: list[_Piece], futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
     """Wait for a batch and yield its completed entries; `parts` holds the first parts of an incomplete entry."""
-    data = b"".join(future.result() for future in futures)
-    for entry, part, place, is_last in batch.pieces:
+    data, (start, _) = b"".join(future.result() for future in futures), _bounds(batch)
+    for entry, part, place, is_last in batch:
         if part is None:
             yield entry
             continue
-        parts.append(part if place is None else BytesPart(place.take(batch.places[0].start, data)))
+        parts.append(part if place is None else BytesPart(place.take(start, data)))
         if is_last:
             yield Entry(entry.key, tuple(parts))
             parts.clear()

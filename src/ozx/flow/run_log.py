@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ozx.atomic.syncing import flush
 from ozx.errors import UsageError, resource_errors
@@ -38,47 +38,40 @@ class LogLine:
     error: Mapping[str, str | None] | None = None  # for a failure ``{"code", "message", "rule", "hint"}``, else None
 
 
-class RunLog:
-    """A log file open for appending; each line is on disk when `append` returns.
+@contextmanager
+def open_log(path: str) -> Iterator[Callable[[LogLine], None]]:
+    """Open a log file, and yield a function that appends a line to it; the line is on disk when the function returns.
 
     A line is written by one call, so that several processes of one computer can share a log. Opening the log adds a
     line break to an incomplete last line, such as after a power cut; `read_log` yields None for such a line.
     """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    with resource_errors():
+        descriptor = os.open(path, flags, 0o666)
 
     @resource_errors()
-    def __init__(self, path: str) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._descriptor = os.open(path, flags, 0o666)
-        try:
-            if not self._ends_with_line():
-                os.write(self._descriptor, b"\n")
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-
-    def _ends_with_line(self) -> bool:
-        size = os.lseek(self._descriptor, 0, os.SEEK_END)
-        if size == 0:
-            return True
-        os.lseek(self._descriptor, size - 1, os.SEEK_SET)
-        return os.read(self._descriptor, 1) == b"\n"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._descriptor)
-
-    @resource_errors()
-    def append(self, line: LogLine) -> None:
-        """Append a line, and wait until it is on disk."""
+    def append(line: LogLine) -> None:
         # ASCII: names that are not valid text keep their escapes, and all programs agree on where a line ends.
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
         while data:
-            data = data[os.write(self._descriptor, data) :]
-        flush(self._descriptor)
+            data = data[os.write(descriptor, data) :]
+        flush(descriptor)
+
+    try:
+        with resource_errors():
+            if not _ends_with_line(descriptor):
+                os.write(descriptor, b"\n")
+        yield append
+    finally:
+        os.close(descriptor)
+
+
+def _ends_with_line(descriptor: int) -> bool:
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    if size == 0:
+        return True
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1) == b"\n"
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:
@@ -102,23 +95,23 @@ def read_log(path: str) -> Iterator[LogLine | None]:
             yield line
 
 
-def _last_lines(lines: Iterable[LogLine | None]) -> Iterator[tuple[LogLine, LogLine | None]]:
-    """Yield for each source and command its last line, and the last line of a run that wrote the output."""
-    found: dict[tuple[str, str], tuple[LogLine, LogLine | None]] = {}
-    removed: set[tuple[str, str]] = set()
+def _histories(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], tuple[LogLine, LogLine | None, bool]]:
+    """Return for each source and command the last line, the last line of a run that wrote the output, if it is removed.
+
+    The order is that of the last lines.
+    """
+    histories: dict[tuple[str, str], tuple[LogLine, LogLine | None, bool]] = {}
     # By time: logs of several runs may be joined in any order. Lines with the same time stay in their order.
     for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):
-        key = line.verb, line.source
-        last, made = found.pop(key, (line, None))  # the dictionary is in the order of the newest lines
-        if key not in removed or (line.error or {}).get("code") != "missing":
-            last = line  # else a later run found that the source was already removed
+        last, made, removed = histories.pop((line.verb, line.source), (line, None, False))
+        # Unless a later run found that the source was already removed.
+        if not removed or (line.error or {}).get("code") != "missing":
+            last = line
             if line.error is None and line.status != "skipped":
-                made = line
-                removed.discard(key)
-            if line.source_removed:
-                removed.add(key)
-        found[key] = last, made
-    yield from found.values()
+                made, removed = line, False
+            removed = removed or line.source_removed
+        histories[line.verb, line.source] = last, made, removed
+    return histories
 
 
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
@@ -127,11 +120,11 @@ def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
     The last line is the one with the latest time. If a run removed the source, a later run that finds no source is
     ignored.
     """
-    return [line for line, _ in _last_lines(lines) if line.verb == verb and line.exit != 0]
+    return [line for line, _, _ in _histories(lines).values() if line.verb == verb and line.exit != 0]
 
 
 def written_lines(lines: Iterable[LogLine | None]) -> list[LogLine]:
     """Return the last line about each output, in the order of their times."""
-    made = (line for _, line in _last_lines(lines))
+    made = (line for _, line, _ in _histories(lines).values())
     last = {line.output: line for line in sorted(filter(None, made), key=lambda line: line.time)}
     return [line for output, line in last.items() if output is not None]

@@ -44,38 +44,39 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
         os.close(descriptor)
 
 
-class SourceRemoval:
-    """The removal of a directory; the state of the directory is recorded before its files are listed."""
+def record_for_removal(root: str) -> TreeRecord:
+    """Return the state of a directory that is to be removed, before its files are listed."""
+    if os.path.islink(root):
+        raise UsageError(f"{root} is a link: to remove the directory, give the path to which the link points")
+    record = TreeRecord.of(root, with_contents=not TIMES_PROVE)
+    record.settle()
+    return record
 
-    def __init__(self, root: str) -> None:
-        if os.path.islink(root):
-            raise UsageError(f"{root} is a link: to remove the directory, give the path to which the link points")
-        self._record = TreeRecord.of(root, with_contents=not TIMES_PROVE)
-        self._record.settle()
 
-    def list_source(self) -> Listing:
-        """Return the listing of the directory; raise an error if it contains files that would not be packed."""
-        listing = list_directory(self._record.root)
-        check_nothing_left_out(self._record.root, listing.left_out)
-        return listing
+def list_for_removal(root: str) -> Listing:
+    """Return the listing of a directory; raise an error if it contains files that would not be packed."""
+    listing = list_directory(root)
+    check_nothing_left_out(root, listing.left_out)
+    return listing
 
-    def run(self, archive: str) -> tuple[str, ...]:
-        """Remove the directory; `archive` must contain its verified contents and be on disk.
 
-        Returns tuple of str: A sentence that names the remaining files, which appeared or changed during the removal;
-        empty if no file remains.
-        """
-        root = self._record.root
-        found = self._record.differences(TreeRecord.of(root, with_contents=not TIMES_PROVE))
-        if found:
-            raise ResourceError(
-                f"nothing was removed, because the directory changed while it was packed: {name_some(found)}",
-                path=root,
-                hint=f"{archive} contains the data as ozx read it. Stop the writing program, "
-                "then pack again with resume=True and force=True.",
-            )
-        write_marker(root, self._record.newest, archive)
-        return _left_notes(root, remove_recorded(self._record, _FIRST))
+def remove_source(record: TreeRecord, archive: str) -> tuple[str, ...]:
+    """Remove the recorded directory; `archive` must contain its verified contents and be on disk.
+
+    Returns tuple of str: A sentence that names the remaining files, which appeared or changed during the removal; empty
+    if no file remains.
+    """
+    root = record.root
+    found = record.differences(TreeRecord.of(root, with_contents=not TIMES_PROVE))
+    if found:
+        raise ResourceError(
+            f"nothing was removed, because the directory changed while it was packed: {name_some(found)}",
+            path=root,
+            hint=f"{archive} contains the data as ozx read it. Stop the writing program, "
+            "then pack again with resume=True and force=True.",
+        )
+    write_marker(root, record.newest, archive)
+    return _left_notes(root, remove_recorded(record, _FIRST))
 
 
 def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:

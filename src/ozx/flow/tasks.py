@@ -42,6 +42,8 @@ _Fail = Callable[[str, str, OzxError], _Result]
 
 #: What identifies a file or folder: host, device, inode, ctime. None: nothing is there.
 Seen = tuple[str, int, int, int] | None
+# Absolute paths or URLs of source and target; whether the target is new; what the client sees at the three `_places`.
+_Item = tuple[str, str, bool, list[Seen]]
 
 
 class Groups(Generic[_Result]):
@@ -164,18 +166,9 @@ def absolute_source(source: str) -> str:
     return absolute_path(source) if os.path.lexists(source) else Place(source).absolute().path
 
 
-def _step(
-    version: str,
-    work: _Work[_Result],
-    again: _Work[_Result],
-    fail: _Fail[_Result],
-    item: tuple[str, str, bool, list[Seen]],
-) -> _Result:
-    """Process a pair on a worker, if it has the version of ozx and sees the files of the client.
-
-    An item has absolute paths or URLs, whether the target is new, and what the client sees at the three `_places`.
-    """
-    *_, is_new, seen = item
+def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail[_Result], item: _Item) -> _Result:
+    """Process a pair on a worker, if it has the version of ozx and sees the files of the client."""
+    _, _, is_new, (seen_file, seen_folder, seen_out) = item
 
     def checked(source: str, target: str, progress: Progress) -> _Result:
         own = importlib.import_module("ozx").__version__
@@ -183,10 +176,10 @@ def _step(
             raise UsageError(f"expected a worker with ozx {version}; this one has {own}", path=source)
         file, folder, out = _places(source, target)
         if look_at(file) is None and file:  # a first run of this task may have removed it
-            check_same(folder, seen[1], is_folder=True)
+            check_same(folder, seen_folder, is_folder=True)
         else:
-            check_same(file, seen[0])
-        check_same(out, seen[2], is_folder=True)
+            check_same(file, seen_file)
+        check_same(out, seen_out, is_folder=True)
         return (again if is_new else work)(source, target, progress)
 
     return attempt(checked, fail, item[:2], NO_PROGRESS)

@@ -259,8 +259,8 @@ def _edit_object(
         result = EditResult(source.name, False, plan.differences, plan.changes, notes)
         if not plan.new:
             return result
-        cost, said, apply = plan_replacement(source, plan.old, plan.new, drop_attributes=drop_attributes)
-        result = replace(result, notes=(*notes, *said), transfer=Transfer(*cost))
+        kept, cost, apply = plan_replacement(source, plan.old, plan.new, drop_attributes=drop_attributes)
+        result = replace(result, notes=(*notes, *kept), transfer=Transfer(*cost))
         if dry_run or (confirm is not None and not confirm(result)):
             return result
         apply()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ozx.calls import public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
-from ozx.flow.chunks.spool import Spool
+from ozx.flow.chunks.spool import open_spool
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.sinks.target import swept_notes
 from ozx.ome.colors import parse_label_colors
@@ -259,12 +259,12 @@ def _encode(hierarchy: NewHierarchy, label: str, progress: Progress, finish: Cal
     """Return the documents and chunks of a label image, with keys relative to it; `finish` completes the metadata."""
     from ozx.images.writing.hierarchy_writing import block_workers, count_bytes, plan_hierarchy  # noqa: PLC0415 (zarr)
 
-    spool, prefix = Spool(), f"{label}/"
+    keep, prefix = open_spool(), f"{label}/"
     progress = begin_phase(progress, label, count_bytes(hierarchy))
     plan = plan_hierarchy(hierarchy, progress=progress)
     with block_workers() as workers:
         values = [
-            Entry(entry.key.removeprefix(prefix), (spool.add(b"".join(entry.iter_blocks())),))
+            Entry(entry.key.removeprefix(prefix), (keep(b"".join(entry.iter_blocks())),))
             for entry in plan.data(workers)
         ]
     finish()

@@ -26,7 +26,14 @@ from ozx.flow.sinks.manifest import (
 )
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import entry_notes, folder_of_zip, name_notes, spelling_notes, stem_of_archive, swept_notes
-from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
+from ozx.flow.source_removal import (
+    check_no_attributes,
+    finish_source_removal,
+    list_for_removal,
+    record_for_removal,
+    removal_turn,
+    remove_source,
+)
 from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.source import StoredValues
@@ -227,15 +234,15 @@ def _pack_directory(source: Place, output: Output, options: PackOptions, progres
     if finished is not None:
         # The interrupted run had compared the file with the directory.
         return _with_removal(_measured(PackResult(root, target, "skipped", verified=True)), finished)
-    removal = SourceRemoval(root) if options.remove_source else None
-    if removal is not None and not options.drop_attributes:
+    record = record_for_removal(root) if options.remove_source else None
+    if record is not None and not options.drop_attributes:
         check_no_attributes(root)
-    listing = list_directory(root) if removal is None else removal.list_source()
+    listing = list_directory(root) if record is None else list_for_removal(root)
     refuse_folder_of_images(listing)
     notes = spelling_notes((*listing.metadata, *listing.legacy_keys))
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=notes)
     result = _pack_beside_others(result, output, DirectorySource(listing), options, progress)
-    return result if removal is None else _with_removal(result, removal.run(target))
+    return result if record is None else _with_removal(result, remove_source(record, target))
 
 
 def _pack_remote(place: Place, output: Output, options: PackOptions, progress: Progress) -> PackResult:
@@ -359,16 +366,14 @@ def _compare_existing(plan: Plan, run: _Packing, *, with_values: bool) -> str | 
     options, place = run.options, run.output.place
     run.output.sync_existing()  # a run with --no-sync may have written it; only synced pages can be read from the disk
     if with_values:
-        from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)
+        from ozx.flow.sinks.verification import find_difference  # noqa: PLC0415 (numpy)
 
         total = plan.count_bytes() if needs_total(run.progress) else None
         progress = begin_phase(run.progress, os.path.basename(place.path), total)
-        try:
-            replace(run, progress=progress).verify(place, plan)
-        except CopyDiffersError as error:
-            progress.stop()
-            return error.found
+        difference = find_difference(place, plan, run.workers, progress)
         progress.stop()
+        if difference is not None:
+            return difference
     checksum = place.beside(CHECKSUM_ENDING)
     if options.force and options.checksum and checksum.exists():
         is_same = sha256_of(place) == read_checksum_file(checksum)

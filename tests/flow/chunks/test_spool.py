@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ozx.flow.chunks.spool import Spool
+from ozx.flow.chunks.spool import open_spool
 from ozx.flow.entry import read_part
 
 
@@ -18,9 +18,9 @@ def no_memory(monkeypatch):
 
 
 def test_threads_read_at_the_same_time():
-    spool = Spool()
+    keep = open_spool()
     values = [bytes([number]) * 3000 for number in range(64)]
-    parts = [spool.add(value) for value in values]
+    parts = [keep(value) for value in values]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(read_part, parts * 4)) == values * 4
 
@@ -33,7 +33,7 @@ def open_below(folder):
 
 def test_the_file_goes_with_the_last_part(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    part = Spool().add(b"still there")
+    part = open_spool()(b"still there")
     assert open_below(tmp_path) or sys.platform != "linux"
     assert read_part(part) == b"still there"
     del part

@@ -92,6 +92,19 @@ def test_levels_get_the_names_of_their_axes(tmp_path):
     assert not faults(tmp_path / "a.ozx")
 
 
+def test_an_array_gets_no_names_that_only_one_of_its_images_has(tmp_path):
+    def add_image(ome):
+        image = json.loads(json.dumps(ome["multiscales"][0]))
+        for axis, name in zip(image["coordinateSystems"][0]["axes"], ("a", "b"), strict=True):
+            axis["name"] = name
+        ome["multiscales"].append(image)
+
+    with pytest.raises(
+        UnsupportedError, match=r"0: two images give its dimensions different names; one gives \('y', 'x'\)"
+    ):
+        ozx.pack(newer(tmp_path, add_image), tmp_path / "a.ozx", ome_version="0.5", sync=False)
+
+
 def test_copies_of_metadata_are_renewed(tmp_path):
     source = make_image(tmp_path / "a")
     path = source / "zarr.json"

@@ -23,9 +23,8 @@ def outcome(names):
         repaired = repair_names(columns_of(names), "a.zip")
     except FormatError as error:
         return error.rule
-    tallies = [repaired.folders, repaired.backslashed, repaired.dotted, repaired.unmarked]
     found = list(repaired.names.iter_raw_names()), repaired.rows.tolist(), repaired.legacy, repaired.litter
-    return (*found, [tally.count for tally in tallies])
+    return (*found, {fault: count for fault, (_, count) in repaired.faults.items()})
 
 
 PARTS = """

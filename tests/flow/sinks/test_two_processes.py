@@ -24,13 +24,13 @@ def no_child_is_left():
 
 
 def test_every_number_is_done_once_and_both_take_part(tmp_path):
-    def work(numbers, progress):
+    def work(numbers, advance):
         for number in numbers:
             time.sleep(0.001)
             with open(tmp_path / str(number), "x", encoding="ascii") as file:
                 file.write(str(os.getpid()))
 
-    two_processes.run(work, range(200), NO_PROGRESS)
+    two_processes.run(work, range(200), NO_PROGRESS.advance)
     assert sorted(map(int, os.listdir(tmp_path))) == list(range(200))
     workers = {path.read_text(encoding="ascii") for path in tmp_path.iterdir()}
     assert len(workers) == 2
@@ -38,11 +38,11 @@ def test_every_number_is_done_once_and_both_take_part(tmp_path):
 
 
 def test_as_many_numbers_as_allowed_fit_the_pipe(tmp_path):
-    def work(numbers, progress):
+    def work(numbers, advance):
         with open(tmp_path / str(os.getpid()), "w", encoding="ascii") as file:
             file.write(str(sum(1 for _ in numbers)))
 
-    two_processes.run(work, range(two_processes.MOST_NUMBERS), NO_PROGRESS)
+    two_processes.run(work, range(two_processes.MOST_NUMBERS), NO_PROGRESS.advance)
     assert sum(int(path.read_text(encoding="ascii")) for path in tmp_path.iterdir()) == two_processes.MOST_NUMBERS
 
 
@@ -51,38 +51,38 @@ def test_as_many_numbers_as_allowed_fit_the_pipe(tmp_path):
 def test_an_error_of_either_is_raised_and_no_process_stays(failing, error):
     parent = os.getpid()
 
-    def work(numbers, progress):
+    def work(numbers, advance):
         if (os.getpid() == parent) == (failing == "parent"):
             raise error
         for _ in numbers:
             time.sleep(0.001)
 
     with pytest.raises(type(error)):
-        two_processes.run(work, range(10), NO_PROGRESS)
+        two_processes.run(work, range(10), NO_PROGRESS.advance)
     assert no_child_is_left()
 
 
 def test_a_killed_child_is_an_error():
     parent = os.getpid()
 
-    def work(numbers, progress):
+    def work(numbers, advance):
         if os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
         list(numbers)
 
     with pytest.raises(ResourceError, match="ended with status 9"):
-        two_processes.run(work, range(10), NO_PROGRESS)
+        two_processes.run(work, range(10), NO_PROGRESS.advance)
 
 
 def test_progress_counts_for_both():
     count, parent = CountingProgress(), os.getpid()
 
-    def work(numbers, progress):
+    def work(numbers, advance):
         if os.getpid() == parent:
-            progress.advance(7)
+            advance(7)
         list(numbers)
 
-    two_processes.run(work, range(3), count)
+    two_processes.run(work, range(3), count.advance)
     assert count.done == 14
 
 

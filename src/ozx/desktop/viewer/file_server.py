@@ -14,7 +14,7 @@ from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_
 from ozx.desktop.viewer.page_access import Presence
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.entry import BytesPart, Part, Span, read_part
-from ozx.flow.plans.zarr_v2 import PlannedValues, plan_as_04
+from ozx.flow.plans.zarr_v2 import plan_as_04, planned_values
 from ozx.flow.sources.archive import ArchivedPart, ArchiveSource
 from ozx.flow.sources.browsing import DirectoryView
 from ozx.flow.sources.opening import open_view
@@ -83,7 +83,7 @@ class ServedArchive:
         # A file that cannot be read, or not be shown in this form, is an error now, not at the first request.
         self._values = ArchiveSource(self._session.reader, checks_before_spans=False)
         is_converted = form == "0.4" and METADATA in self._values
-        self._planned = PlannedValues(self._values, plan_as_04(self._values)) if is_converted else None
+        self._find_planned = planned_values(self._values, plan_as_04(self._values)) if is_converted else None
         self.source.check_unchanged()
         self.etag = f'"{file_tag(path)}"'
 
@@ -115,8 +115,8 @@ class ServedArchive:
         return answer_range(request, self.etag, value.length, iter_value, value_type(key))
 
     def _find(self, key: str) -> Part | None:
-        if self._planned is not None:
-            return self._planned.find(key)
+        if self._find_planned is not None:
+            return self._find_planned(key)
         index = self._session.find(key)
         return None if index is None else ArchivedPart(self._values, index)
 

@@ -30,6 +30,7 @@ class Transcoding:
 
     old: PixelCodec
     new: PixelCodec
+    path: str  # of the array, for messages
     new_codecs: tuple[str, ...]  # names of the codecs of new chunks
     # Whether every chunk is decoded again and compared, see `ozx.ome.relayout.shard_choice.is_exact`.
     is_checked: bool
@@ -47,10 +48,6 @@ class StoredBlock:
 
 class UndecodableError(Exception):
     """Error for a chunk that cannot be decoded; `args` contains the chunk's coordinates and the reason."""
-
-
-class InexactError(Exception):
-    """Error for encoded bytes that do not decode to the original values; `args` may contain the reason."""
 
 
 def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
@@ -71,13 +68,13 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
         # gzip stores the time; ozx can remove it only if gzip is the last codec, or only crc32c follows.
         raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
-    return Transcoding(open_codec(old, path), open_codec(plain, path), names, is_checked=not is_exact(plain))
+    return Transcoding(open_codec(old, path), open_codec(plain, path), path, names, is_checked=not is_exact(plain))
 
 
 def transcode_block(transcoding: Transcoding, block: StoredBlock) -> list[tuple[Lengths, bytes]]:
     """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
-    Raise `InexactError` if a chunk does not decode to its pixels.
+    Raise `UnsupportedError` if a chunk does not decode to its pixels.
     """
     values, codec = _decode(transcoding, block), transcoding.new
     places, insides = zip(*_iter_new_chunks(codec.shape, block), strict=True)
@@ -88,11 +85,21 @@ def transcode_block(transcoding: Transcoding, block: StoredBlock) -> list[tuple[
     except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
-        raise InexactError(f"{type(error).__name__}: {error}") from None
+        raise _inexact(transcoding, f" ({type(error).__name__}: {error})") from None
     if not is_kept:
-        raise InexactError
+        raise _inexact(transcoding)
     found = zip(places, encoded, strict=True)
     return [(place, _without_time(data, transcoding.new_codecs)) for place, data in found if data is not None]
+
+
+def _inexact(transcoding: Transcoding, reason: str = "") -> UnsupportedError:
+    return UnsupportedError(
+        f"{transcoding.path or 'the root'}: expected codecs that keep every value; the chain "
+        f"{', '.join(transcoding.new_codecs)} changes values{reason}",
+        hint="Keep the chunk shape and the codec: the chunks are then copied without decoding."
+        if "transpose" in transcoding.new_codecs
+        else "Choose another codec to replace this chain.",
+    )
 
 
 def _is_kept(codec: PixelCodec, encoded: list[bytes | None], pieces: list[NDArray[Any]]) -> bool:

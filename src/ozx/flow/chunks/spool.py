@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO
 
@@ -14,39 +15,33 @@ from ozx.places.positional_reading import READ, divided
 _IN_MEMORY = 128 << 20
 
 
-class Spool:
-    """A buffer of values: in memory up to a limit, beyond that limit in a temporary file.
+def open_spool() -> Callable[[bytes], Part]:
+    """Return a function that keeps a value and returns a `Part`, by which the value can be read as long as it exists.
 
-    `add` returns a `Part` for each value. The value can be read as long as this `Part` exists.
+    The first values stay in memory; those beyond a limit are written to a temporary file.
     """
+    lock, file, room, size = threading.Lock(), None, _IN_MEMORY, 0
 
-    def __init__(self) -> None:
-        self._room = _IN_MEMORY
-        self._lock = threading.Lock()
-        self._file: IO[bytes] | None = None
-        self._size = 0  # of the file
+    def iter_blocks(kept: IO[bytes], offset: int, length: int) -> Iterator[bytes]:
+        for start, count in divided(offset, length, READ):
+            with lock:
+                kept.seek(start)
+                block = kept.read(count)
+            yield block
 
-    def __del__(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, data: bytes) -> Part:
-        """Add a value to the buffer; return a `Part` to read the value later."""
-        if len(data) <= self._room:
-            self._room -= len(data)
+    def keep(data: bytes) -> Part:
+        nonlocal file, room, size
+        if len(data) <= room:
+            room -= len(data)
             return BytesPart(data)
-        with self._lock:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
-            self._file.seek(self._size)
-            self._file.write(data)
-            part = LazyPart(len(data), partial(self._iter_blocks, self._file, self._size, len(data)))
-            self._size += len(data)
+        with lock:
+            if file is None:
+                file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the last part)
+                weakref.finalize(iter_blocks, file.close)
+            file.seek(size)
+            file.write(data)
+            part = LazyPart(len(data), partial(iter_blocks, file, size, len(data)))
+            size += len(data)
             return part
 
-    def _iter_blocks(self, file: IO[bytes], offset: int, length: int) -> Iterator[bytes]:
-        for start, count in divided(offset, length, READ):
-            with self._lock:
-                file.seek(start)
-                block = file.read(count)
-            yield block
+    return keep

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import filterfalse, groupby
 from types import ModuleType
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,50 +26,40 @@ _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 _LONGER = (10 + 8) - (2 + 4)
 
 
-class StoredChunks(Protocol):
+@dataclass(frozen=True, slots=True)
+class StoredChunks:
     """The stored values (shards or chunks) of one array, indexed by number.
 
     The number is the position in the grid of the values in C order.
 
-    An implementation may create the bytes of a value when they are read, if each part knows its length. Unsharded
-    chunks that go into one new shard are requested together. For a sharded array, `parts` returns
-    `ozx.flow.entry.Span` objects, because single chunks of a shard are read.
+    `parts` returns the undecoded values of several numbers. It may create the bytes of a value when they are read, if
+    each part knows its length. Unsharded chunks that go into one new shard are requested together. For a sharded array,
+    `parts` returns `ozx.flow.entry.Span` objects, because single chunks of a shard are read.
     """
 
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """The numbers of the stored values, ascending."""
-
-    def name(self, number: int) -> str:
-        """Return the key of the stored value with this number, for messages."""
-
-    def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the stored values with these numbers, undecoded."""
+    numbers: NDArray[np.int64]  # the numbers of the stored values, ascending
+    name: Callable[[int], str]  # returns the key of a value, for messages
+    parts: Callable[[Sequence[int]], list[Part]]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChunks:
-    """The stored values of one array of a source."""
+def chunks_of_source(source: Source, path: str, layout: ArrayLayout, numbers: NDArray[np.int64]) -> StoredChunks:
+    """Return the stored values of the array at `path` in a source; its chunk keys are those of `layout`."""
+    prefix, encode = f"{path}/" if path else "", layout.keys.encode
 
-    source: Source  # the hierarchy
-    path: str  # path of the array
-    layout: ArrayLayout  # the layout of its chunks and the encoding of their keys
-    numbers: NDArray[np.int64]  # the numbers of the values
-    is_zlib: bool = False  # whether the values are zlib streams, each of which becomes gzip when it is read
+    def keys(numbers: Sequence[int]) -> list[str]:
+        return [prefix + encode(place) for place in places_of(numbers, layout.stored_grid)]
 
-    def name(self, number: int) -> str:
-        """Return the key of the stored value with this number."""
-        return self._keys([number])[0]
+    return StoredChunks(numbers, lambda number: keys([number])[0], lambda numbers: source.parts(keys(numbers)))
 
-    def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the encoded values, given their numbers."""
-        keys = self._keys(numbers)
-        parts = self.source.parts(keys)
-        return list(map(_reframed, keys, parts)) if self.is_zlib else parts
 
-    def _keys(self, numbers: Sequence[int]) -> list[str]:
-        prefix, encode = f"{self.path}/" if self.path else "", self.layout.keys.encode
-        return [prefix + encode(place) for place in places_of(numbers, self.layout.stored_grid)]
+def as_gzip(stored: StoredChunks) -> StoredChunks:
+    """Return the stored values of an array of zlib streams; each is converted to gzip when it is read."""
+
+    def parts(numbers: Sequence[int]) -> list[Part]:
+        found = zip(numbers, stored.parts(numbers), strict=True)
+        return [_reframed(stored.name(number), part) for number, part in found]
+
+    return replace(stored, parts=parts)
 
 
 def _reframed(key: str, part: Part) -> Part:

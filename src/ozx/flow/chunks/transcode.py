@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ozx.codecs.bounded_filters import largest_stored
 from ozx.codecs.pixel_codec import readable_document
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UsageError
 from ozx.flow.chunks.block_transcoding import (
-    InexactError,
     StoredBlock,
     Transcoding,
     UndecodableError,
@@ -29,7 +27,7 @@ from ozx.flow.chunks.block_transcoding import (
 )
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.spool import Spool
+from ozx.flow.chunks.spool import open_spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.ome.relayout.rechunking import Rechunking, plan_rechunking
@@ -81,24 +79,6 @@ def iter_transcoded(
     return _Transcoder(stored, old_layout, new_layout, unsharded, transcoding, path).iter_entries(workers)
 
 
-@dataclass(frozen=True, slots=True)
-class _EncodedChunks:
-    """Newly encoded chunks, indexed by chunk number, as input of `iter_resharded`."""
-
-    found: Mapping[int, Part]
-    path: str
-
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        return np.array(sorted(self.found), np.int64)
-
-    def name(self, number: int) -> str:
-        return f"{self.path or 'the root'}, chunk {number}"
-
-    def parts(self, numbers: Sequence[int]) -> list[Part]:
-        return [self.found[number] for number in numbers]
-
-
 class _Transcoder:
     """Transcoder of one array, block by block."""
 
@@ -127,11 +107,16 @@ class _Transcoder:
 
     def _assemble(self, chunks: Iterator[tuple[Lengths, bytes]]) -> Iterator[Entry]:
         """Yield the stored values assembled from the chunks of one group of blocks."""
-        spool, found, unsharded = Spool(), dict[int, Part](), self._unsharded
+        keep, found, unsharded = open_spool(), dict[int, Part](), self._unsharded
         for place, data in chunks:
-            found[_number(place, unsharded.grid)] = spool.add(data)
+            found[_number(place, unsharded.grid)] = keep(data)
         if found:
-            yield from iter_resharded(_EncodedChunks(found, self._path), unsharded, self._new, self._path)
+            encoded = StoredChunks(
+                np.array(sorted(found), np.int64),
+                lambda number: f"{self._path or 'the root'}, chunk {number}",
+                lambda numbers: [found[number] for number in numbers],
+            )
+            yield from iter_resharded(encoded, unsharded, self._new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
         """Yield for each block, in order, its chunks and the number of its group of blocks (see `Rechunking`).
@@ -147,15 +132,6 @@ class _Transcoder:
         except UndecodableError as error:
             place, reason = error.args
             raise self._undecodable(place, reason) from None
-        except InexactError as error:
-            reason = "".join(f" ({reason})" for reason in error.args)
-            raise UnsupportedError(
-                f"{self._path or 'the root'}: expected codecs that keep every value; the chain "
-                f"{', '.join(self._transcoding.new_codecs)} changes values{reason}",
-                hint="Keep the chunk shape and the codec: the chunks are then copied without decoding."
-                if "transpose" in self._transcoding.new_codecs
-                else "Choose another codec to replace this chain.",
-            ) from None
 
     def _iter_blocks(self) -> Iterator[tuple[int, StoredBlock]]:
         for number in self._ordered_groups():

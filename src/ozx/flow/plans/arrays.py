@@ -15,7 +15,7 @@ from typing import Literal
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_laid_out, moved_chunks
-from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import KeyGroup, StoredChunks, as_gzip, chunks_of_source, iter_key_groups
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.threads import Workers
@@ -42,10 +42,10 @@ class ArrayPlan:
     documents: tuple[Document, Document] | None = None
     null_fill: bool = False  # whether it had no fill value, so that missing chunks have undefined values
 
-    def moved_chunks(self, stored: SourceChunks) -> InnerChunks:
+    def moved_chunks(self, stored: StoredChunks) -> InnerChunks:
         """Return the chunks, not decoded, in the form in which they are written."""
-        stored = replace(stored, is_zlib=self.treatment == "zlib_to_gzip")
-        return moved_chunks(stored, self.old, self.new, self.path)
+        chunks = as_gzip(stored) if self.treatment == "zlib_to_gzip" else stored
+        return moved_chunks(chunks, self.old, self.new, self.path)
 
 
 def iter_grouped(
@@ -80,22 +80,23 @@ def _order(entry: Entry) -> tuple[object, ...]:
 
 def iter_planned(
     source: Source,
-    keys: Iterable[str],
     arrays: Mapping[str, ArrayPlan],
-    notes: list[str],
+    keys: Iterable[str],
     workers: Workers,
+    notes: list[str],
     *,
     is_upgrade: bool,
 ) -> Iterator[Entry]:
-    """Yield the new entries that replace the entries of `keys` in the source; add to `notes`."""
+    """Yield the entries that replace those of `keys` in the source; `arrays` are in another layout; add notes."""
 
     def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
         array = arrays[path]
         if is_upgrade and not len(group.numbers):
             notes.extend(_take_slashes(array, group))
-        notes.extend((*note_outside(group, path), *_note_undefined(array, group)))
+        notes.extend(note_outside(group, path))
+        notes.extend(_note_missing(array, group))
         _check_keys(array, group, source.name)
-        stored = SourceChunks(source, path, array.old, group.numbers)
+        stored = chunks_of_source(source, path, array.old, group.numbers)
         if array.documents is not None:
             from ozx.flow.chunks.transcode import iter_transcoded  # noqa: PLC0415 (slow to load; moving decodes nothing)
 
@@ -106,7 +107,7 @@ def iter_planned(
 
 
 def _take_slashes(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
-    """Treat keys such as ``0/0`` as chunk keys, unless keys such as ``0.0`` exist; yield a note.
+    """Treat keys such as ``0/0`` as chunk keys, unless keys such as ``0.0`` exist; yield a note about it.
 
     Early writers did not declare the separator.
     """
@@ -119,7 +120,7 @@ def _take_slashes(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
             return
 
 
-def _note_undefined(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
+def _note_missing(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
     missing = math.prod(array.old.stored_grid) - len(group.numbers)
     if array.null_fill and missing:
         yield (
@@ -129,16 +130,15 @@ def _note_undefined(array: ArrayPlan, group: KeyGroup) -> Iterator[str]:
 
 
 def _check_keys(array: ArrayPlan, group: KeyGroup, name: str) -> None:
-    """Check that no file of the source `name` has the name of a chunk in the new layout."""
-    if array.new.keys == array.old.keys:
-        return
-    start = len(array.path) + 1 if array.path else 0
-    version = "v2" if array.new.keys.name == "v2" else "v3"
-    for key in group.others:
-        if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
-            raise FormatError(
-                f"expected no file with the name of a Zarr {version} chunk; found {key}",
-                path=name,
-                rule="zarr/chunk-key",
-                hint="Rename the file, or move it out of the array's folder.",
-            )
+    """Raise `FormatError` if a file of the source `name` has the key of a new chunk, but is no chunk."""
+    if array.new.keys != array.old.keys:
+        start = len(array.path) + 1 if array.path else 0
+        version = "v2" if array.new.keys.name == "v2" else "v3"
+        for key in group.others:
+            if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
+                raise FormatError(
+                    f"expected no file with the name of a Zarr {version} chunk; found {key}",
+                    path=name,
+                    rule="zarr/chunk-key",
+                    hint="Rename the file, or move it out of the array's folder.",
+                )

@@ -40,70 +40,60 @@ class VersionChoice:
 
 def in_version(plan: _P, choice: VersionChoice) -> _P:
     """Return the plan with its metadata converted to the chosen version, and notes about the changes."""
-    if choice.version is None or choice.version == (found := plan.version):
+    found = plan.version
+    if choice.version is None or choice.version == found:
         return plan
-    converted = _Conversion(plan.metadata, choice)
-    metadata = converted.metadata()
-    notes = [*plan.notes, f"OME-Zarr {found} became {choice.version}", *converted.notes.sentences()]
-    plan.notes[:] = notes  # the entries of the plan add to this very list
+    notes, stored = NoteCollector(), plan.metadata
+    changed = _convert(stored, choice.version, notes, drop=choice.drop)
+    # In place: the entries of the plan add to this very list.
+    plan.notes += [f"OME-Zarr {found} became {choice.version}", *notes.sentences()]
+    values = {key: dump_document(document) for key, document in changed.items()}
+    metadata = StoredValues(list(stored), lambda key: values[key] if key in values else stored[key])
     return replace(plan, metadata=metadata)
 
 
-class _Conversion:
-    """A version conversion of the documents of a hierarchy."""
-
-    def __init__(self, metadata: Mapping[str, bytes], choice: VersionChoice) -> None:
-        self.notes = NoteCollector()
-        self._metadata = metadata
-        self._changed: dict[str, Document] = {}
-        self._arrays: dict[str, Document] = {}
-        self._copies: dict[str, Document] = {}
-        names: dict[str, tuple[str, ...]] = {}
-        for key, value in metadata.items():
-            document = parse_document(value, key)
-            if document.get("node_type") == "array":
-                self._arrays[node_of(key)] = document
-                continue
-            if document.get(CONSOLIDATED) is not None:
-                self._copies[key] = document
-            names |= self._convert(key, document, choice)
-        for path, wanted in names.items():
-            self._name(path, wanted)
-
-    def _convert(self, key: str, document: Document, choice: VersionChoice) -> dict[str, tuple[str, ...]]:
-        """Convert a group; return the dimension names of its levels."""
-        path = node_of(key)
-        group = convert_group(document, choice.version or "", path or "the root", drop=choice.drop)
+def _convert(metadata: Mapping[str, bytes], version: str, notes: NoteCollector, *, drop: bool) -> dict[str, Document]:
+    """Return the changed documents of a hierarchy by key, and collect notes about the changes."""
+    changed: dict[str, Document] = {}
+    arrays: dict[str, Document] = {}
+    copies: dict[str, Document] = {}
+    names: dict[str, tuple[str, ...]] = {}  # the dimension names of levels
+    for key, value in metadata.items():
+        document, path = parse_document(value, key), node_of(key)
+        if document.get("node_type") == "array":
+            arrays[path] = document
+            continue
+        if document.get(CONSOLIDATED) is not None:
+            copies[key] = document
+        group = convert_group(document, version, path or "the root", drop=drop)
         if group.document is not document:
-            self._changed[key] = group.document
+            changed[key] = group.document
         for dropped in group.notes:
-            self.notes.add(path, f"left out {dropped}, which OME-Zarr 0.5 cannot express")
-        return {join_path(path, level): names for level, names in group.dimension_names}
+            notes.add(path, f"left out {dropped}, which OME-Zarr 0.5 cannot express")
+        for level, found in group.dimension_names:
+            at = join_path(path, level)
+            if names.setdefault(at, found) != found:
+                raise UnsupportedError(
+                    f"{at}: two images give its dimensions different names; one gives {names[at]!r}",
+                    hint="OME-Zarr 0.5 stores the names in the array: give each image its own array.",
+                )
+    for path, wanted in names.items():
+        array = arrays.get(path)
+        if array is not None and array.get("dimension_names") != list(wanted):
+            changed[join_path(path, METADATA)] = {**array, "dimension_names": list(wanted)}
+            notes.add(path, "added the names of the axes as dimension_names, which OME-Zarr 0.5 requires")
+    _renew_copies(metadata, changed, copies)
+    return changed
 
-    def _name(self, path: str, names: tuple[str, ...]) -> None:
-        """Name the dimensions of a level after the axes."""
-        array = self._arrays.get(path)
-        if array is None or array.get("dimension_names") == list(names):
-            return
+
+def _renew_copies(metadata: Mapping[str, bytes], changed: dict[str, Document], copies: Mapping[str, Document]) -> None:
+    """Write consolidated metadata anew in the documents `copies`, in place."""
+
+    def find(path: str) -> Document | None:
         key = join_path(path, METADATA)
-        if key in self._changed:
-            raise UnsupportedError(
-                f"{path}: two images give its dimensions different names; one gives {names!r}",
-                hint="OME-Zarr 0.5 stores the names in the array: give each image its own array.",
-            )
-        self._changed[key] = {**array, "dimension_names": list(names)}
-        self.notes.add(path, "added the names of the axes as dimension_names, which OME-Zarr 0.5 requires")
+        if key in changed or key not in metadata:
+            return changed.get(key)
+        return parse_document(metadata[key], key)
 
-    def _find(self, path: str) -> Document | None:
-        key = join_path(path, METADATA)
-        if key in self._changed or key not in self._metadata:
-            return self._changed.get(key)
-        return parse_document(self._metadata[key], key)
-
-    def metadata(self) -> Mapping[str, bytes]:
-        """Return all documents in their order, converted or unchanged."""
-        for key, document in self._copies.items():
-            self._changed[key] = renew_copies(self._changed.get(key, document), node_of(key), self._find)
-        changed = {key: dump_document(document) for key, document in self._changed.items()}
-        stored = self._metadata
-        return StoredValues(list(stored), lambda key: changed[key] if key in changed else stored[key])
+    for key, document in copies.items():
+        changed[key] = renew_copies(changed.get(key, document), node_of(key), find)

@@ -20,7 +20,7 @@ from ozx.ome.relayout.layout_choice import (
     understands_relayout,
 )
 from ozx.ome.relayout.shard_choice import needs_transcoding
-from ozx.ome.upgrade import UpgradedHierarchy, upgrade_hierarchy
+from ozx.ome.upgrade import upgrade_hierarchy
 from ozx.threads import Workers
 from ozx.zarr.array import ChunkKeys
 from ozx.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
@@ -58,7 +58,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
     """
     legacy = [key for key in source.iter_keys() if is_legacy_metadata_key(key)]
     if legacy and METADATA not in source:
-        return _Upgrading(source, layout, legacy).plan()
+        return _plan_upgrade(source, layout, legacy)
     return _Relaying(source, layout).plan()
 
 
@@ -84,7 +84,7 @@ def _make_plan(
         keys: Iterable[str] = source.iter_keys()
         if is_upgrade:
             keys = (key for key in keys if not is_legacy_metadata_key(key))
-        return iter_planned(source, keys, arrays, notes, workers, is_upgrade=is_upgrade)
+        return iter_planned(source, arrays, keys, workers, notes, is_upgrade=is_upgrade)
 
     return RelayoutPlan(
         metadata,
@@ -203,54 +203,46 @@ class _Relaying:
                 self._changed[join_path(path, METADATA)] = dump_document(renew_copies(document, path, nodes.get))
 
 
-class _Upgrading:
-    """Planner of the conversion from Zarr v2 to v3: every array gets a new document and new chunk keys."""
+def _plan_upgrade(source: Source, layout: LayoutChoice, legacy: list[str]) -> RelayoutPlan:
+    """Plan the conversion from Zarr v2 to v3: every array gets a new document and new chunk keys."""
+    keys = [*legacy, *(key for key in source.iter_keys() if is_metadata_key(key))]
+    stored = StoredValues(keys, source.read)
+    upgraded = upgrade_hierarchy(stored, keep_numcodecs=layout.keep_numcodecs, path=source.name)
+    for refusal in upgraded.refusals:
+        raise _and_more(refusal, len(upgraded.refusals) - 1)
 
-    def __init__(self, source: Source, layout: LayoutChoice, legacy: list[str]) -> None:
-        self._source = source
-        self._layout = layout
-        keys = [*legacy, *(key for key in source.iter_keys() if is_metadata_key(key))]
-        self._upgraded: UpgradedHierarchy = upgrade_hierarchy(
-            StoredValues(keys, source.read), keep_numcodecs=layout.keep_numcodecs, path=source.name
-        )
-
-    def plan(self) -> RelayoutPlan:
-        """Return the plan with all arrays converted."""
-        upgraded = self._upgraded
-        for refusal in upgraded.refusals:
-            raise _and_more(refusal, len(upgraded.refusals) - 1)
-        plain = {path: array.document for path, array in upgraded.arrays.items()}
-        groups = {path: document for path, document in upgraded.documents.items() if path not in plain}
-        documents = self._layout.new_documents(plain, axes_of_images(groups), self._understands)
-        arrays, changed = {}, dict(upgraded.iter_values())
-        for path, array in upgraded.arrays.items():
-            document = documents[path]
-            if document != array.document:
-                changed[join_path(path, METADATA)] = dump_document(document)
-            arrays[path] = self._array(path, array, document)
-        notes = ["OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)", *upgraded.notes]
-        return _make_plan(self._source, changed, arrays, notes, is_upgrade=True)
-
-    def _array(self, path: str, upgraded: UpgradedArray, document: Document) -> ArrayPlan:
-        plain = parse_layout(upgraded.document, path, self._understands)
-        new = parse_layout(document, path, self._understands)
-        is_transcoded = upgraded.treatment == "transcode" or needs_transcoding(upgraded.document, document)
-        array = ArrayPlan(
-            path,
-            "transcoded" if is_transcoded else _OF_UPGRADE[upgraded.treatment],
-            replace(plain, keys=ChunkKeys("v2", upgraded.separator)),
-            new,
-            null_fill=upgraded.null_fill,
-        )
-        if is_transcoded:
-            key = join_path(path, ".zarray")
-            array.documents = (parse_document(self._source.read(key), key), document)
-        return array
-
-    def _understands(self, point: str, value: Any) -> bool:
+    def understands(point: str, value: Any) -> bool:
         named = parse_named(value)
-        is_kept = self._layout.keep_numcodecs and named is not None and named.name.startswith("numcodecs.")
+        is_kept = layout.keep_numcodecs and named is not None and named.name.startswith("numcodecs.")
         return is_kept or is_registered(point, value)
+
+    plain = {path: array.document for path, array in upgraded.arrays.items()}
+    groups = {path: document for path, document in upgraded.documents.items() if path not in plain}
+    documents = layout.new_documents(plain, axes_of_images(groups), understands)
+    arrays, changed = {}, dict(upgraded.iter_values())
+    for path, array in upgraded.arrays.items():
+        document = documents[path]
+        if document != array.document:
+            changed[join_path(path, METADATA)] = dump_document(document)
+        layouts = [parse_layout(each, path, understands) for each in (array.document, document)]
+        arrays[path] = _plan_upgraded(source, path, array, document, *layouts)
+    notes = ["OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)", *upgraded.notes]
+    return _make_plan(source, changed, arrays, notes, is_upgrade=True)
+
+
+def _plan_upgraded(
+    source: Source, path: str, upgraded: UpgradedArray, document: Document, plain: ArrayLayout, new: ArrayLayout
+) -> ArrayPlan:
+    is_transcoded = upgraded.treatment == "transcode" or needs_transcoding(upgraded.document, document)
+    key = join_path(path, ".zarray")
+    return ArrayPlan(
+        path,
+        "transcoded" if is_transcoded else _OF_UPGRADE[upgraded.treatment],
+        replace(plain, keys=ChunkKeys("v2", upgraded.separator)),
+        new,
+        (parse_document(source.read(key), key), document) if is_transcoded else None,
+        upgraded.null_fill,
+    )
 
 
 def _and_more(error: OzxError, others: int) -> OzxError:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.reshard import iter_laid_out
-from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import KeyGroup, StoredChunks, chunks_of_source, iter_key_groups
 from ozx.flow.entry import Entry, Part
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import iter_grouped, note_outside
@@ -232,7 +232,8 @@ class _SubsetEntries:
     def _iter_moved(self, path: str, group: KeyGroup) -> Iterator[Entry]:
         array = self._subset.arrays[path]
         whole = array.whole(path)
-        return iter_cropped(SourceChunks(self._source, path, array.old, group.numbers), whole.box, whole.new)
+        stored = chunks_of_source(self._source, path, array.old, group.numbers)
+        return iter_cropped(stored, array.old, path, whole.box, whole.new)
 
     def _iter_keys(self) -> Iterator[str]:
         return (key for key in _iter_keys(self._source, self._subset.dropped) if not is_metadata_key(key))
@@ -328,23 +329,23 @@ class Subtree:
         return Entry(key, self._source.entry(self._prefix + key).parts)
 
 
-def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[Entry]:
+def iter_cropped(stored: StoredChunks, old: ArrayLayout, path: str, box: Box, new: ArrayLayout) -> Iterator[Entry]:
     """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`."""
     first = [at // chunk for at, chunk in zip(box.start, new.chunks, strict=True)]
     picked = None
     if box.picked is not None:
         picked = box.picked.dimension, box.picked.chunks(new.chunks[box.picked.dimension])
     # Listing the chunks of a shard reads its index: take only shards that reach into the box.
-    per_stored = stored.layout.chunks_per_stored
+    per_stored = old.chunks_per_stored
     outer = [at // per for at, per in zip(first, per_stored, strict=True)]
     behind = [-(-(at + count) // per) for at, count, per in zip(first, new.grid, per_stored, strict=True)]
-    places = np.stack(np.unravel_index(stored.numbers, stored.layout.stored_grid), axis=-1)
+    places = np.stack(np.unravel_index(stored.numbers, old.stored_grid), axis=-1)
     inside = (places >= outer) & (places < behind)
     if picked is not None:
         dimension, chunks = picked
         inside[:, dimension] = np.isin(places[:, dimension], np.array(chunks, np.int64) // per_stored[dimension])
     within = replace(stored, numbers=stored.numbers[inside.all(axis=1)])
-    return iter_laid_out(CroppedChunks(within, first, new.grid, picked), new, stored.path)
+    return iter_laid_out(CroppedChunks(within, old, first, new.grid, picked), new, path)
 
 
 class CroppedChunks(InnerChunks):
@@ -352,13 +353,14 @@ class CroppedChunks(InnerChunks):
 
     def __init__(
         self,
-        stored: SourceChunks,
+        stored: StoredChunks,
+        layout: ArrayLayout,
         first: list[int],
         grid: tuple[int, ...],
         picked: tuple[int, tuple[int, ...]] | None = None,
     ) -> None:
-        super().__init__(stored, stored.layout)
-        self._whole = stored.layout.grid
+        super().__init__(stored, layout)
+        self._whole = layout.grid
         self._first = np.array(first, np.int64)
         self._picked = None if picked is None else (picked[0], np.array(picked[1], np.int64))
         self.grid = grid

@@ -7,16 +7,15 @@ docs/decisions/0031-the-view-in-04.md.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ozx.errors import UsageError
 from ozx.flow.chunks.inner_chunks import InnerChunks
-from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import chunks_of_source, iter_key_groups
 from ozx.flow.entry import BytesPart, Entry, Part
-from ozx.flow.plans.arrays import ArrayPlan
 from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.sources.source import Source
@@ -24,6 +23,7 @@ from ozx.ome.downgrade import consolidated, downgrade_hierarchy
 from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.threads import Workers
 from ozx.zarr.keys import is_legacy_metadata_key, paths_above
+from ozx.zarr.layout import ArrayLayout
 
 
 def plan_as_04(source: Source) -> RelayoutPlan:
@@ -45,39 +45,40 @@ def as_04(plan: RelayoutPlan) -> RelayoutPlan:
     return replace(plan, metadata=metadata, data=without_leftovers)
 
 
-class PlannedValues:
-    """The values of a plan of Zarr v2 that decodes nothing, by key; any thread may read them."""
+def planned_values(source: Source, plan: RelayoutPlan) -> Callable[[str], Part | None]:
+    """Return a function that finds a value of a plan of Zarr v2 that decodes nothing; any thread may read the values.
 
-    def __init__(self, source: Source, plan: RelayoutPlan) -> None:
-        self._source = source
-        self._metadata = {**plan.metadata, ".zmetadata": consolidated(plan.metadata)}
-        self._arrays: dict[str, tuple[ArrayPlan, InnerChunks]] = {}
-        self._others: set[str] = set()
-        self._lock = threading.Lock()  # of the indexes of shards
-        for group in iter_key_groups(source.iter_keys(), {path: array.old for path, array in plan.arrays.items()}):
-            self._others.update(key for key in group.others if not is_legacy_metadata_key(key))
-            if group.path is not None:
-                array = plan.arrays[group.path]
-                stored = SourceChunks(source, array.path, array.old, group.numbers)
-                self._arrays[array.path] = array, array.moved_chunks(stored)
+    The function returns the value of a key, to be read later; None if there is no such key.
+    """
+    metadata = {**plan.metadata, ".zmetadata": consolidated(plan.metadata)}
+    chunks: dict[str, InnerChunks] = {}
+    others: set[str] = set()
+    lock = threading.Lock()  # of the indexes of shards
+    for group in iter_key_groups(source.iter_keys(), {path: array.old for path, array in plan.arrays.items()}):
+        others.update(key for key in group.others if not is_legacy_metadata_key(key))
+        if group.path is not None:
+            array = plan.arrays[group.path]
+            chunks[group.path] = array.moved_chunks(chunks_of_source(source, group.path, array.old, group.numbers))
 
-    def find(self, key: str) -> Part | None:
-        """Return the value of a key, to be read later; None if there is no such key."""
-        if key in self._metadata:
-            return BytesPart(self._metadata[key])
-        if key in self._others:
-            return self._source.part(key)
-        for path in paths_above(key):
-            if path in self._arrays:
-                return self._find_chunk(*self._arrays[path], key[len(path) + 1 if path else 0 :])
-        return None
-
-    def _find_chunk(self, array: ArrayPlan, chunks: InnerChunks, key: str) -> Part | None:
-        grid = array.new.grid
-        place = array.new.keys.decode(key, len(grid))
-        if place is None or any(at >= length for at, length in zip(place, grid, strict=True)):
+    def find(key: str) -> Part | None:
+        if key in metadata:
+            return BytesPart(metadata[key])
+        if key in others:
+            return source.part(key)
+        path = next((path for path in paths_above(key) if path in chunks), None)
+        number = None if path is None else _number(plan.arrays[path].new, key[len(path) + 1 if path else 0 :])
+        if path is None or number is None:
             return None
-        number = np.ravel_multi_index(place, grid) if grid else 0
-        with self._lock:
-            found = chunks.find(np.array([number], np.int64), is_joined=False)
+        with lock:
+            found = chunks[path].find(np.array([number], np.int64), is_joined=False)
         return found.parts[0] if found.parts else None
+
+    return find
+
+
+def _number(layout: ArrayLayout, key: str) -> int | None:
+    """Return the number of the chunk with a key relative to its array; None if it is no chunk of the array."""
+    place = layout.keys.decode(key, len(layout.grid))
+    if place is None or any(at >= length for at, length in zip(place, layout.grid, strict=True)):
+        return None
+    return int(np.ravel_multi_index(place, layout.grid)) if layout.grid else 0

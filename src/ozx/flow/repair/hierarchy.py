@@ -8,7 +8,7 @@ that lead out of the folder, archives in archives. See docs/decisions/0012-repai
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +20,7 @@ from ozx.archive.other_formats import describe_names
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, FLAG_DATA_DESCRIPTOR, LOCAL_SIGNATURE, STORED
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow.repair.names import RepairedNames, repair_names
+from ozx.flow.repair.names import Fault, RepairedNames, repair_names
 from ozx.flow.repair.source import Changes, Repair, RepairedSource
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
@@ -68,10 +68,15 @@ def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[s
     """
     nodes = {node_of(key) for key in metadata}
     repairs = list(_drop_legacy(source.name, nodes, legacy))
-    documents = _Documents(source, nodes)
-    repairs += documents.add_groups()
-    repairs += documents.drop_copies()
-    return Changes(metadata, documents.written, frozenset(legacy)), repairs
+    missing, written = missing_groups(nodes), dict[str, bytes]()
+
+    def read(path: str) -> Document:
+        key = join_path(path, METADATA)
+        return parse_document(written[key] if key in written else source.read(key), key)
+
+    repairs += _add_groups(source.name, nodes, missing, read, written)
+    repairs += _drop_copies(nodes, missing, read, written)
+    return Changes(metadata, written, frozenset(legacy)), repairs
 
 
 def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
@@ -89,56 +94,46 @@ def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> It
         yield Repair.of_many("rfc9/one-hierarchy", what, len(legacy), "dropped", legacy[0])
 
 
-class _Documents:
-    """The metadata of a hierarchy with the repairs made so far."""
+def _add_groups(
+    name: str, nodes: set[str], missing: Sequence[str], read: Callable[[str], Document], written: dict[str, bytes]
+) -> Iterable[Repair]:
+    """Create the missing groups above nodes, because Zarr core 3.1 has no implicit groups."""
+    for path in missing:
+        above = next(_ancestors(path, nodes))
+        if read(above).get("node_type") == "array":
+            raise FormatError(
+                f"expected no nodes inside an array; found some below {path!r}, inside the array {above!r}",
+                path=name,
+                rule="rfc9/one-hierarchy",
+                hint="Move these nodes out of the array's folder.",
+            )
+    for path in missing:
+        written[join_path(path, METADATA)] = dump_document(group_document({}))
+    if missing:
+        what = f"groups without {METADATA} above other nodes"
+        yield Repair.of_many("rfc9/one-hierarchy", what, len(missing), "written", missing[0])
 
-    def __init__(self, source: Source, nodes: set[str]) -> None:
-        self._source = source
-        self._nodes = nodes
-        self._missing = missing_groups(nodes)
-        self.written: dict[str, bytes] = {}
 
-    def add_groups(self) -> Iterable[Repair]:
-        """Create the missing groups above nodes, because Zarr core 3.1 has no implicit groups."""
-        for path in self._missing:
-            above = next(self._ancestors(path))
-            if self._read(above).get("node_type") == "array":
-                raise FormatError(
-                    f"expected no nodes inside an array; found some below {path!r}, inside the array {above!r}",
-                    path=self._source.name,
-                    rule="rfc9/one-hierarchy",
-                    hint="Move these nodes out of the array's folder.",
-                )
-        for path in self._missing:
-            self.written[join_path(path, METADATA)] = dump_document(group_document({}))
-        if self._missing:
-            what = f"groups without {METADATA} above other nodes"
-            yield Repair.of_many("rfc9/one-hierarchy", what, len(self._missing), "written", self._missing[0])
+def _drop_copies(
+    nodes: set[str], missing: Sequence[str], read: Callable[[str], Document], written: dict[str, bytes]
+) -> Iterable[Repair]:
+    """Remove consolidated metadata that differs from the documents."""
+    stale = []
+    for group in sorted({"", *(above for path in missing for above in _ancestors(path, nodes))}):
+        document, prefix = read(group), f"{group}/" if group else ""
+        below = {path[len(prefix) :] for path in (*nodes, *missing) if path != group and path.startswith(prefix)}
+        if is_stale(document, below, lambda path, prefix=prefix: read(prefix + path)):  # type: ignore[misc]
+            stale.append(group)
+            written[join_path(group, METADATA)] = dump_document(without_special_numbers(without_copies(document)))
+    if stale:
+        where = f"{stale[0] or 'the root'}{f' and {len(stale) - 1:,} more groups' if len(stale) > 1 else ''}"
+        message = f"consolidated_metadata was dropped from {where}: it differed from the metadata of the nodes"
+        yield Repair("repair/consolidated", message)
 
-    def drop_copies(self) -> Iterable[Repair]:
-        """Remove consolidated metadata that differs from the documents."""
-        stale = []
-        for group in sorted({"", *(above for path in self._missing for above in self._ancestors(path))}):
-            document, prefix = self._read(group), f"{group}/" if group else ""
-            nodes = (*self._nodes, *self._missing)
-            below = {path[len(prefix) :] for path in nodes if path != group and path.startswith(prefix)}
-            if is_stale(document, below, lambda path, prefix=prefix: self._read(prefix + path)):  # type: ignore[misc]
-                stale.append(group)
-                self.written[join_path(group, METADATA)] = dump_document(
-                    without_special_numbers(without_copies(document))
-                )
-        if stale:
-            where = f"{stale[0] or 'the root'}{f' and {len(stale) - 1:,} more groups' if len(stale) > 1 else ''}"
-            message = f"consolidated_metadata was dropped from {where}: it differed from the metadata of the nodes"
-            yield Repair("repair/consolidated", message)
 
-    def _ancestors(self, path: str) -> Iterator[str]:
-        """Yield the paths of the groups that contain `path` and have a document, from the nearest group to the root."""
-        return (above for above in paths_above(path) if above in self._nodes)
-
-    def _read(self, path: str) -> Document:
-        key = join_path(path, METADATA)
-        return parse_document(self.written[key] if key in self.written else self._source.read(key), key)
+def _ancestors(path: str, nodes: set[str]) -> Iterator[str]:
+    """Yield the paths of the groups that contain `path` and have a document, from the nearest group to the root."""
+    return (above for above in paths_above(path) if above in nodes)
 
 
 # Find the root of a hierarchy: the given folder, or a folder inside it.
@@ -340,14 +335,16 @@ def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> 
 
 def name_repairs(names: RepairedNames) -> Iterator[Repair]:
     """Yield the repairs of entry names."""
-    for tally, rule, what, done in (
-        (names.backslashed, "zip/name", "names with backslashes between components", "slashes now"),
-        (names.dotted, "zip/name", "names with empty components or '.'", "removed"),
-        (names.unmarked, "zip/name-encoding", "names not declared as UTF-8", "declared now"),
-        (names.folders, "zip/directory-entry", "entries for folders", "dropped"),
-    ):
-        if tally.count:
-            yield Repair.of_many(rule, what, tally.count, done, tally.first)
+    kinds: tuple[tuple[Fault, str, str, str], ...] = (
+        ("backslash", "zip/name", "names with backslashes between components", "slashes now"),
+        ("dot", "zip/name", "names with empty components or '.'", "removed"),
+        ("unmarked", "zip/name-encoding", "names not declared as UTF-8", "declared now"),
+        ("folder", "zip/directory-entry", "entries for folders", "dropped"),
+    )
+    for fault, rule, what, done in kinds:
+        if fault in names.faults:
+            first, count = names.faults[fault]
+            yield Repair.of_many(rule, what, count, done, first)
     yield from litter_repairs(names.litter)
 
 

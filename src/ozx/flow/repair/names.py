@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,18 +44,9 @@ _FIRST_IN_COMPONENT = _lookup(b"./_")
 _AFTER_DOT = _lookup(b"dDiI")  # Thumbs.db, desktop.ini
 
 
-@dataclass
-class Tally:
-    """The number of names with a fault, and the first of these names."""
-
-    count: int = 0
-    first: str = ""
-
-    def add(self, name: str, count: int = 1) -> None:
-        """Count a name, or several."""
-        if count:
-            self.first = self.first or name
-            self.count += count
+#: Entries for folders, which are left out; names with backslashes as separators; names with empty components or ``.``;
+#: non-ASCII names that are not declared as UTF-8.
+Fault = Literal["folder", "backslash", "dot", "unmarked"]
 
 
 @dataclass
@@ -65,12 +57,13 @@ class RepairedNames:
     rows: NDArray[np.int64]  # the entry of each name
     legacy: list[str] = field(default_factory=list)  # the names that are metadata of Zarr v2
     litter: list[str] = field(default_factory=list)  # the original names of files left out as litter
-    # Tallies of folder entries (left out), of names with backslashes as separators, of names with empty components or
-    # ``.``, and of non-ASCII names not declared as UTF-8.
-    folders: Tally = field(default_factory=Tally)
-    backslashed: Tally = field(default_factory=Tally)
-    dotted: Tally = field(default_factory=Tally)
-    unmarked: Tally = field(default_factory=Tally)
+    # The first name with a fault, and the number of such names.
+    faults: dict[Fault, tuple[str, int]] = field(default_factory=dict)
+
+    def count(self, fault: Fault, name: str, count: int = 1) -> None:
+        """Count a name with a fault, or several of which it is the first."""
+        first, others = self.faults.get(fault, (name, 0))
+        self.faults[fault] = first, others + count
 
 
 def repair_names(columns: Columns, path: str) -> RepairedNames:
@@ -92,10 +85,11 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
     suspects = sorted({*_find_suspects(names).tolist(), *folder_values.tolist()})
     for row in suspects:
         repairer.repair(row)
-    for slips, tally in ((has_backslash, repaired.backslashed), (has_dot, repaired.dotted)):
+    kinds: tuple[tuple[NDArray[np.bool_], Fault], ...] = (has_backslash, "backslash"), (has_dot, "dot")
+    for slips, fault in kinds:
         slips[suspects] = False  # already counted one by one
         if slips.any():
-            tally.add(columns.name(int(np.argmax(slips))), int(slips.sum()))
+            repaired.count(fault, columns.name(int(np.argmax(slips))), int(slips.sum()))
     repaired.rows = np.delete(repaired.rows, repairer.dropped)
     repaired.names = names.take(repaired.rows, repairer.renamed)
     return repaired
@@ -155,7 +149,7 @@ class _NameRepairer:
         if is_folder:
             if columns.uncompressed_sizes[row]:
                 raise _refused(self._path, name, "it is the name of a folder, but the entry contains bytes", "zip/name")
-            repaired.folders.add(name)
+            repaired.count("folder", name)
             self.dropped.append(row)
             return
         if any(map(is_litter, parts)) and is_litter_key(clean, self._nodes):
@@ -171,11 +165,11 @@ class _NameRepairer:
             )
         raw = columns.raw_name(row)
         if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:
-            repaired.unmarked.add(name)
+            repaired.count("unmarked", name)
         if len(parts) != clean.count("/") + 1:
-            repaired.dotted.add(name)
+            repaired.count("dot", name)
         if "\\" in name:
-            repaired.backslashed.add(name)
+            repaired.count("backslash", name)
         if is_legacy_metadata_key(clean):
             repaired.legacy.append(clean)
         encoded = clean.encode("utf-8")

@@ -20,9 +20,6 @@ from ozx.places.remote.errors import changed_error, printable_url
 from ozx.places.remote.source import RemoteSource
 from ozx.places.remote.urls import COPYING, split_url
 
-#: What a replacement costs, see `predict_cost`; notes about it; a function that replaces the object on the server.
-Replacement = tuple[tuple[int, int, int, int], tuple[str, ...], Callable[[], None]]
-
 
 def check_can_copy(url: str) -> None:
     """Raise an error if the server of a URL cannot copy parts of objects: an edit would transfer the whole file."""
@@ -51,8 +48,12 @@ def check_can_copy(url: str) -> None:
 
 def plan_replacement(
     source: RemoteSource, old: Mapping[str, bytes], new: Mapping[str, bytes], *, drop_attributes: bool
-) -> Replacement:
-    """Return a plan for replacing some documents of an archive; `old` and `new` map keys to values."""
+) -> tuple[tuple[str, ...], tuple[int, int, int, int], Callable[[], None]]:
+    """Plan to replace some documents of an archive; `old` and `new` map keys to values.
+
+    Return notes about old versions of the object that the bucket keeps, the result of `predict_cost`, and the function
+    that replaces the object on the server.
+    """
     reader = ArchiveReader(source)
     reader.check()
     values = {}
@@ -68,5 +69,4 @@ def plan_replacement(
     cost = predict_cost(parts, source.missing, bytes_read=source.bytes_read, requests=source.requests + LOOKS)
     kept = "the bucket keeps versions: the old file stays, and occupies space, until its version is removed"
     apply = partial(replace_object, present, parts, partial(read_exactly, source, what="the archive"))
-    notes = (kept,) if present.is_versioned else ()
-    return cost, notes, apply
+    return (kept,) if present.is_versioned else (), cost, apply

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -143,80 +143,63 @@ class _Assembly:
         buffer = getattr(self._buffers, "buffer", None)
         if buffer is None:  # one per thread: fresh memory would cost a page fault for every 4 KiB
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))
-        filler = _Filler(buffer, self._writer.descriptor, piece.offset, self._progress.advance)
         if piece.parts:
-            return [filler.stream(piece.parts)]
-        return filler.add_all(piece.entries)
+            return [self._write_large(piece.parts, piece.offset, buffer)]
+        return self._write_small(piece.entries, buffer)
 
-
-class _Filler:
-    """A write buffer whose first byte belongs at `offset` in the file."""
-
-    def __init__(self, buffer: memoryview, descriptor: int, offset: int, advance: Callable[[int], None]) -> None:
-        self._buffer = buffer
-        self._descriptor = descriptor
-        self._offset = offset
-        self._position = 0
-        self._advance = advance
-
-    def add_all(self, entries: Sequence[_Placed]) -> list[int]:
+    def _write_small(self, entries: Sequence[_Placed], buffer: memoryview) -> list[int]:
         """Write adjacent whole entries, each of which fits into the buffer; return their CRC-32s."""
         checksums: list[int] = []
         while (done := len(checksums)) < len(entries):
             first = entries[done].offset
             batch = entries[done : bisect_right(entries, first + _CAPACITY, done, key=attrgetter("end"))]
-            views = [self._buffer[placed.data_offset - first : placed.end - first] for placed in batch]
+            views = [buffer[placed.data_offset - first : placed.end - first] for placed in batch]
             known = read_values([placed.parts for placed in batch], views)
             found = [crc32(view) if each is None else each for view, each in zip(views, known, strict=True)]
             for placed, checksum in zip(batch, found, strict=True):
-                self._buffer[placed.offset - first : placed.data_offset - first] = placed.header(checksum)
-            self._position = batch[-1].end - first
-            self.flush()
+                buffer[placed.offset - first : placed.data_offset - first] = placed.header(checksum)
+            self._write(buffer[: batch[-1].end - first], first)
             checksums += found
         return checksums
 
-    def stream(self, parts: Iterable[Part]) -> int:
-        """Write consecutive parts; return one CRC-32 of all their bytes."""
-        checksum = 0
+    def _write_large(self, parts: Iterable[Part], offset: int, buffer: memoryview) -> int:
+        """Write consecutive parts at `offset`; return one CRC-32 of all their bytes."""
+        checksum, size = 0, 0
         batch: list[Part] = []
         for part in _iter_divided(parts, _CAPACITY):
-            if self._position + part.length > _CAPACITY:
-                checksum = self._write_parts(batch, checksum)
-                batch = []
+            if size + part.length > _CAPACITY:
+                checksum = self._write_parts(batch, offset, buffer[:size], checksum)
+                offset, batch, size = offset + size, [], 0
             if part.length > _CAPACITY:
-                checksum = self._pass_on(part, checksum)
+                checksum = self._pass_on(part, offset, checksum)
+                offset += part.length
             else:
                 batch.append(part)
-                self._position += part.length
-        return self._write_parts(batch, checksum)
+                size += part.length
+        return self._write_parts(batch, offset, buffer[:size], checksum)
 
-    def _write_parts(self, parts: Sequence[Part], checksum: int) -> int:
-        """Write parts that fit into the buffer together; return the CRC-32 continued by their bytes."""
-        read_values([parts], [self._buffer[: self._position]])
-        checksum = crc32(self._buffer[: self._position], checksum)
-        self.flush()
+    def _write_parts(self, parts: Sequence[Part], offset: int, view: memoryview, checksum: int) -> int:
+        """Write parts that have the length of `view` together; return the CRC-32 continued by their bytes."""
+        read_values([parts], [view])
+        checksum = crc32(view, checksum)
+        if view:
+            self._write(view, offset)
         return checksum
 
-    def flush(self) -> None:
-        """Write the buffer to the file."""
-        if self._position:
-            self._write(self._buffer[: self._position])
-            self._position = 0
-
-    def _pass_on(self, part: Part, checksum: int) -> int:
+    def _pass_on(self, part: Part, offset: int, checksum: int) -> int:
         """Write a part that is larger than the buffer and has no method `span`."""
-        end = self._offset + part.length
+        end = offset + part.length
         for block in part.iter_blocks():
             checksum = crc32(block, checksum)
-            self._write(memoryview(block))
-        if self._offset != end:
-            raise other_length(part.length, part.length + self._offset - end)
+            self._write(memoryview(block), offset)
+            offset += len(block)
+        if offset != end:
+            raise other_length(part.length, part.length + offset - end)
         return checksum
 
-    def _write(self, data: memoryview) -> None:
-        write_all_at(self._descriptor, data, self._offset)
-        self._offset += len(data)
-        self._advance(len(data))
+    def _write(self, data: memoryview, offset: int) -> None:
+        write_all_at(self._writer.descriptor, data, offset)
+        self._progress.advance(len(data))
 
 
 def _divide(placed: _Placed) -> Iterator[_Piece]:

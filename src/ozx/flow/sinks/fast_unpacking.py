@@ -8,7 +8,7 @@ CRC-32s are combined.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,19 +52,19 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
     )
     firsts = range(0, len(small), _batch_size(small))
 
-    def work(firsts: Iterable[int], progress: Progress) -> None:
-        _write_small(reader, small, firsts, target, progress)
+    def work(firsts: Iterable[int], advance: Callable[[int], None]) -> None:
+        _write_small(reader, small, firsts, target, advance)
 
     if len(small) >= ENOUGH_FOR_TWO and two_processes.are_possible():
-        two_processes.run(work, firsts, progress)
+        two_processes.run(work, firsts, progress.advance)
     else:
-        work(firsts, progress)
+        work(firsts, progress.advance)
     _write_large(reader, large, target, progress)
     write_entries(target, iter_entries(reader, others), progress)
 
 
 def _write_small(
-    reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, progress: Progress
+    reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, advance: Callable[[int], None]
 ) -> None:
     """Write small entries in batches: `order` contains their rows, `firsts` the beginning of each batch in `order`."""
     size = _batch_size(order)
@@ -72,7 +72,7 @@ def _write_small(
     folder = os.open(target, os.O_RDONLY)
     try:
         for first in firsts:
-            _write_batch(reader, order[first : first + size], buffer, folder, progress)
+            _write_batch(reader, order[first : first + size], buffer, folder, advance)
     finally:
         os.close(folder)
 
@@ -82,7 +82,7 @@ def _batch_size(order: NDArray[np.int64]) -> int:
 
 
 def _write_batch(
-    reader: ArchiveReader, rows: NDArray[np.int64], buffer: memoryview, folder: int, progress: Progress
+    reader: ArchiveReader, rows: NDArray[np.int64], buffer: memoryview, folder: int, advance: Callable[[int], None]
 ) -> None:
     columns, source = reader.columns, reader.source
     assert isinstance(source, FileSource)  # noqa: S101 (see is_available)
@@ -96,7 +96,7 @@ def _write_batch(
         if start + len(header) + size > block_end:
             block_start, length = start, min(_SPAN, batch_end - start)
             block_end = start + source.read_into_at(buffer[:length], start)
-            progress.advance(written)
+            advance(written)
             written = 0
         at = start - block_start
         data_at = at + len(header)
@@ -115,7 +115,7 @@ def _write_batch(
         finally:
             os.close(descriptor)
         written += size
-    progress.advance(written)
+    advance(written)
 
 
 def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int) -> memoryview:

@@ -19,14 +19,15 @@ from contextlib import suppress
 from typing import NoReturn
 
 from ozx.errors import ResourceError
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS
 
 #: Maximal number of pieces: their numbers wait in a pipe, which holds 64 KiB.
 MOST_NUMBERS = 4096
 
 _PR_SET_PDEATHSIG = 1
 
-Work = Callable[[Iterable[int], Progress], None]
+#: Processes numbers, and passes the number of processed bytes to a function.
+Work = Callable[[Iterable[int], Callable[[int], None]], None]
 
 
 def are_possible() -> bool:
@@ -34,7 +35,7 @@ def are_possible() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
+def run(work: Work, numbers: Iterable[int], advance: Callable[[int], None]) -> None:
     """Run `work` on all `numbers` in this process and a child process; a process that is free takes the next number."""
     queue, filling = os.pipe()
     os.write(filling, array("q", numbers).tobytes())
@@ -48,7 +49,8 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
         _be_the_child(work, queue, sending, parent)
     os.close(sending)
     try:
-        work(_take(queue), _Doubled(progress))
+        # The child reports no progress, but handles about as many bytes as this process: each byte counts twice.
+        work(_take(queue), lambda amount: advance(2 * amount))
         with open(receiving, "rb", closefd=False) as pipe:
             failure = pipe.read()
     except BaseException:
@@ -79,23 +81,9 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
         os._exit(1)
     code = 1
     try:
-        work(_take(queue), NO_PROGRESS)
+        work(_take(queue), NO_PROGRESS.advance)
         code = 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (all are handed to the parent)
         os.write(sending, pickle.dumps(error))
     finally:
         os._exit(code)
-
-
-class _Doubled:
-    """Progress that counts each byte twice: once for this process, and once for the child process.
-
-    The child process reports no progress, but handles about as many bytes as this process.
-    """
-
-    def __init__(self, progress: Progress) -> None:
-        self.start, self.stop = progress.start, progress.stop
-        self._progress = progress
-
-    def advance(self, amount: int) -> None:
-        self._progress.advance(2 * amount)

@@ -22,15 +22,6 @@ from ozx.progress import Progress
 from ozx.threads import Workers
 
 
-class CopyDiffersError(ResourceError):
-    """Error for a written archive that differs from its plan; `found` describes the difference.
-
-    The hint advises on an archive that was just written.
-    """
-
-    found: str = ""
-
-
 def _has_same_entries(archive: Place, plan: Plan, workers: Workers) -> bool:
     """Return whether the file at `archive` is an intact archive with the keys and sizes of `plan`."""
     try:
@@ -53,7 +44,19 @@ def find_same_entries(archive: Place, plan: Plan, variants: Iterable[Plan], work
 
 
 def check_archive(archive: Place, plan: Plan, workers: Workers, progress: Progress) -> None:
-    """Read the file at `archive` again, and compare it with `plan`.
+    """Raise `ResourceError` if the file at `archive`, which was just written, differs from `plan`."""
+    difference = find_difference(archive, plan, workers, progress)
+    if difference is not None:
+        raise ResourceError(
+            f"the written archive differs from its source: {difference}",
+            path=archive.name,
+            hint="Disk, memory or network damaged the archive; the source is unchanged. Try again, then try another "
+            "disk.",
+        )
+
+
+def find_difference(archive: Place, plan: Plan, workers: Workers, progress: Progress) -> str | None:
+    """Read the file at `archive` again, and compare it with `plan`; return the first difference, or None.
 
     If possible, the bytes are read from disk instead of the cache.
 
@@ -71,13 +74,13 @@ def check_archive(archive: Place, plan: Plan, workers: Workers, progress: Progre
             is_packed = is_packed or entry.key == MANIFEST_KEY
             index = reader.find(entry.key)
             if index is None:
-                raise _differs(archive, f"{entry.key!r} is missing")
-            if not _is_same(_stored_blocks(reader, index, archive), entry.iter_blocks()):
-                raise _differs(archive, f"the value of {entry.key!r} differs")
+                return f"{entry.key!r} is missing"
+            damage: list[str] = []
+            if not _is_same(_stored_blocks(reader, index, damage), entry.iter_blocks()) or damage:
+                return damage[0] if damage else f"the value of {entry.key!r} differs"
             progress.advance(entry.size)
         count += reader.find(MANIFEST_KEY) is not None and not is_packed
-        if count != len(reader):
-            raise _differs(archive, f"it has {len(reader):,} entries; the source has {count:,}")
+        return None if count == len(reader) else f"it has {len(reader):,} entries; the source has {count:,}"
 
 
 def hash_values(archive: Place) -> Iterator[tuple[str, int, str]]:
@@ -107,22 +110,12 @@ def measure_archive(archive: Place) -> tuple[int, int]:
         return read_end(source).entries, source.size()
 
 
-def _stored_blocks(reader: ArchiveReader, index: int, archive: Place) -> Iterator[bytes]:
-    """Yield the value of an entry in blocks; raise `CopyDiffersError` if the value is damaged."""
+def _stored_blocks(reader: ArchiveReader, index: int, damage: list[str]) -> Iterator[bytes]:
+    """Yield the value of an entry in blocks; if the value is damaged, end, and add a description to `damage`."""
     try:
         yield from reader.iter_blocks(index)
     except FormatError as error:
-        raise _differs(archive, error.message) from error
-
-
-def _differs(archive: Place, found: str) -> CopyDiffersError:
-    error = CopyDiffersError(
-        f"the written archive differs from its source: {found}",
-        path=archive.name,
-        hint="Disk, memory or network damaged the archive; the source is unchanged. Try again, then try another disk.",
-    )
-    error.found = found
-    return error
+        damage.append(error.message)
 
 
 def _is_same(first: Iterator[bytes], second: Iterator[bytes]) -> bool:
