@@ -38,7 +38,7 @@ from ozx.hierarchy.keys import (
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.versions import version_of
 from ozx.hierarchy.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
-from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
+from ozx.hierarchy.references import check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ExtractedImage, Subset, plan_subset
 from ozx.hierarchy.subset.levels import Box
 from ozx.hierarchy.subset.region import Selection
@@ -92,11 +92,10 @@ class Extractor:
             subset.arrays[pyramid.array] = replace(subset.arrays[pyramid.array], is_encoded=True)
         notes = list(subset.notes)
         kept = {path: document for path, document in self._documents.items() if not _is_below(path, subset.dropped)}
-        surroundings = Surroundings(self._node, self._nodes, kept)
-        notes += check_references(kept.items(), surroundings)
+        notes += check_references(kept.items(), self._node, self._nodes, kept)
         changed = subset.documents
         for path, document in kept.items():
-            without = drop_source_image(changed.get(path, document), path, surroundings)
+            without = drop_source_image(changed.get(path, document), path, self._node, self._nodes, kept)
             if without is not None:
                 changed[path], note = without
                 notes.append(f"{path or 'the root'}: {note}")

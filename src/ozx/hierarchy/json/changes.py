@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
+#: Indentation, separators of items and keys, and whether characters beyond ASCII are escaped.
+_Style = tuple[str | None, tuple[str, str], bool]
 
 
 def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -46,29 +48,25 @@ class JsonStyles:
         look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())
         if look not in self._known:
             self._known[look] = _find_style(old, stored, indent)
-        return self._known[look].dump(document) + stored[len(stored.rstrip()) :]
+        return _dump(document, self._known[look]) + stored[len(stored.rstrip()) :]
 
 
-class _Style(NamedTuple):
-    indent: str | None
-    separators: tuple[str, str]
-    escapes: bool
-
-    def dump(self, value: Any) -> bytes:
-        text = json.dumps(value, indent=self.indent, separators=self.separators, ensure_ascii=self.escapes)
-        try:
-            return text.encode("utf-8")
-        except UnicodeEncodeError:  # half a surrogate pair, which only an escape can express
-            return self._replace(escapes=True).dump(value)
+def _dump(value: Any, style: _Style) -> bytes:
+    indent, separators, escapes = style
+    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=escapes)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can express
+        return _dump(value, (indent, separators, True))
 
 
 def _find_style(old: Any, stored: bytes, indent: str | None) -> _Style:
     colon = ": " if indent is not None or b'": ' in stored else ":"
     comma = ", " if indent is None and colon == ": " else ","
-    likely = _Style(indent, (comma, colon), b"\\u" in stored)
-    for separators in dict.fromkeys([likely.separators, (",", ":"), (",", ": "), (", ", ": ")]):
+    likely = indent, (comma, colon), b"\\u" in stored
+    for separators in dict.fromkeys([(comma, colon), (",", ":"), (",", ": "), (", ", ": ")]):
         for escapes in (True, False):
-            style = _Style(indent, separators, escapes)
-            if style.dump(old) == stored.strip():
+            style = indent, separators, escapes
+            if _dump(old, style) == stored.strip():
                 return style
     return likely
