@@ -9,7 +9,7 @@ from hierarchies import tree
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.changes import dump_like
 from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
 from ozx.hierarchy.recovered import with_losses
 from ozx.operations.pack import pack
@@ -73,7 +73,7 @@ def unmarked(values: dict[str, bytes]) -> dict[str, bytes]:
     root = json.loads(values["zarr.json"]) if b'"recovered"' in values.get("zarr.json", b"") else {}
     if not root:
         return values
-    stored = JsonStyles().dump_like(with_losses(root, []), root, values["zarr.json"])
+    stored = dump_like(with_losses(root, []), root, values["zarr.json"])
     return {**values, "zarr.json": stored}
 
 

@@ -16,7 +16,7 @@ from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.changes import dump_like
 from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, breadth_first
 from ozx.hierarchy.ome.versions import is_known, version_of
@@ -81,7 +81,7 @@ class Plan:
         stored = self.metadata
         old = parse_document(stored[METADATA], METADATA)
         new = {key: dump_document(document) for key, document in (added or {}).items() if key not in stored}
-        new[METADATA] = JsonStyles().dump_like(change(old), old, stored[METADATA])
+        new[METADATA] = dump_like(change(old), old, stored[METADATA])
         keys = sorted({*stored, *new}, key=breadth_first)
         self.metadata = StoredValues(keys, lambda key: new[key] if key in new else stored[key])
 

@@ -29,7 +29,7 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sources.location import Place
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import LABELS
-from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.changes import dump_like
 from ozx.hierarchy.json.reading import Document, as_list, copy_json, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_metadata_key, paths_above
 from ozx.hierarchy.nodes import join_path
@@ -116,7 +116,7 @@ def _changed(
             ome["labels"] = change([name for name in as_list(ome.get("labels")) if isinstance(name, str)])
         elif CONSOLIDATED not in old:
             continue
-        changed[key] = dump_document(new) if stored is None else JsonStyles().dump_like(new, old, stored)
+        changed[key] = dump_document(new) if stored is None else dump_like(new, old, stored)
     return changed
 
 

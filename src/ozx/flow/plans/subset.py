@@ -23,7 +23,7 @@ from ozx.flow.plans.arrays import iter_grouped, note_outside
 from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
-from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.changes import Styles, dump_like
 from ozx.hierarchy.json.reading import Document, as_object, parse_document
 from ozx.hierarchy.keys import (
     DRAW_AGAIN,
@@ -169,12 +169,13 @@ class SubsetPlan(Plan):
 def _make_plan(
     source: Subtree, kept: Mapping[str, Document], subset: Subset, notes: list[str], legacy: list[str], encode: Encode
 ) -> SubsetPlan:
-    styles, entries = JsonStyles(), _SubsetEntries(source, subset, notes, encode)
+    styles: Styles = {}
+    entries = _SubsetEntries(source, subset, notes, encode)
 
     def read(key: str) -> bytes:
         stored, path = source.read(key), node_of(key)
         # Changed documents keep their JSON style.
-        return styles.dump_like(subset.documents[path], kept[path], stored) if path in subset.documents else stored
+        return dump_like(subset.documents[path], kept[path], stored, styles) if path in subset.documents else stored
 
     def count(limit: int | None = None) -> int:
         unread = entries.iter_read(lambda key: Entry(key, (source.part(key),)))

@@ -18,7 +18,7 @@ from ozx.hierarchy.edit.image import (
 )
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.images import image_paths, label_paths
-from ozx.hierarchy.json.changes import JsonStyles, iter_changes
+from ozx.hierarchy.json.changes import Styles, dump_like, iter_changes
 from ozx.hierarchy.json.reading import Document, copy_json, parse_document
 from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import Node, NoteCollector, join_path, ome_at
@@ -209,11 +209,11 @@ class _DocumentEditor:
         changes = [
             Change(path, *change) for path in changed for change in iter_changes(self._old[path], self._new[path])
         ]
-        styles = JsonStyles()
+        styles: Styles = {}
         return EditPlan(
             old={join_path(path, METADATA): self._stored[path] for path in changed},
             new={
-                join_path(path, METADATA): styles.dump_like(self._new[path], self._old[path], self._stored[path])
+                join_path(path, METADATA): dump_like(self._new[path], self._old[path], self._stored[path], styles)
                 for path in changed
             },
             differences=tuple(self._differences),

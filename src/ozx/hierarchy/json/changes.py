@@ -31,24 +31,24 @@ def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[tuple[str, A
         yield pointer, old, new
 
 
-class JsonStyles:
-    r"""The formatting of JSON documents, kept when values change: indentation, separators, escapes, line ends.
+#: The styles that were found, by the look of the documents.
+Styles = dict[tuple[object, ...], _Style]
 
-    The style of a document is the one that reproduces its stored bytes; if none does (other number formats, mixed
-    layouts), the one with the same indentation. The search is slow, so similar documents are assumed to share a style.
+
+def dump_like(document: Any, old: Any, stored: bytes, styles: Styles | None = None) -> bytes:
+    """Return `document` as JSON bytes with the formatting of `stored`, the bytes of the `old` document.
+
+    Indentation, separators, escapes and line ends are kept: those that reproduce the stored bytes, or if none do (other
+    number formats, mixed layouts), those with the same indentation. The search is slow, so documents that look similar
+    are assumed to share a style; `styles` remembers it for the next call.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], _Style] = {}
-
-    def dump_like(self, document: Any, old: Any, stored: bytes) -> bytes:
-        """Return `document` as JSON bytes with the formatting of `stored`, the bytes of the `old` document."""
-        found = _INDENT.search(stored)
-        indent = None if found is None else found[1].decode("ascii")
-        look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())
-        if look not in self._known:
-            self._known[look] = _find_style(old, stored, indent)
-        return _dump(document, self._known[look]) + stored[len(stored.rstrip()) :]
+    styles = {} if styles is None else styles
+    found = _INDENT.search(stored)
+    indent = None if found is None else found[1].decode("ascii")
+    look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())
+    if look not in styles:
+        styles[look] = _find_style(old, stored, indent)
+    return _dump(document, styles[look]) + stored[len(stored.rstrip()) :]
 
 
 def _dump(value: Any, style: _Style) -> bytes:
