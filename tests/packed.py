@@ -12,7 +12,7 @@ from ozx.ome.comment import make_comment
 from ozx.ome.recovered import with_losses
 from ozx.operations.pack import pack
 from ozx.zarr.entry_order import hierarchy_order
-from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_changes import dump_like
 from ozx.zarr.keys import breadth_first, is_metadata_key
 
 PROMISE = make_comment("0.5", json_first=True)
@@ -74,7 +74,7 @@ def unmarked(values: dict[str, bytes]) -> dict[str, bytes]:
     root = json.loads(values["zarr.json"]) if b'"recovered"' in values.get("zarr.json", b"") else {}
     if not root:
         return values
-    stored = JsonStyles().dump_like(with_losses(root, []), root, values["zarr.json"])
+    stored = dump_like(with_losses(root, []), root, values["zarr.json"])
     return {**values, "zarr.json": stored}
 
 

@@ -10,7 +10,7 @@ from ozx.errors import FormatError
 from ozx.validation import hierarchy
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.zarr.extensions import registry_date
 
 WRONG = array([4], [4]).replace(b'"fill_value": 0', b'"fill_value": 300')
@@ -80,7 +80,7 @@ def test_a_check_that_goes_too_deep_is_a_finding():
     rules = NodeRules()
     rules._node_checks = (dive,)
     rules.look(NodeDocument.of_v3("a/zarr.json", {}))
-    (finding,) = rules.findings(Hierarchy({}))
+    (finding,) = rules.findings({})
     assert (finding.id, finding.where.entry) == ("zarr/json", "a/zarr.json")
 
 

@@ -18,7 +18,7 @@ from ozx.flow.sources.source import StoredValues
 from ozx.ome.comment import make_comment
 from ozx.ome.versions import is_known, version_of
 from ozx.threads import Workers
-from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_changes import dump_like
 from ozx.zarr.json_reading import Document, dump_document, parse_document
 from ozx.zarr.keys import METADATA, breadth_first
 
@@ -81,7 +81,7 @@ class Plan:
         stored = self.metadata
         old = parse_document(stored[METADATA], METADATA)
         new = {key: dump_document(document) for key, document in (added or {}).items() if key not in stored}
-        new[METADATA] = JsonStyles().dump_like(change(old), old, stored[METADATA])
+        new[METADATA] = dump_like(change(old), old, stored[METADATA])
         keys = sorted({*stored, *new}, key=breadth_first)
         self.metadata = StoredValues(keys, lambda key: new[key] if key in new else stored[key])
 

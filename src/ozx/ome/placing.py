@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,30 +19,27 @@ from ozx.zarr.json_reading import as_list, as_numbers, as_object
 
 #: Shape (axes of the output, axes of the input + 1).
 Matrix = NDArray[np.float64]
+#: A transformation in its JSON form.
+_Step = dict[str, Any]
 
 # No real transformation is nested deeper, and no image has more axes.
 _DEEPEST = 16
 _MOST_AXES = 16
 
 
-class _Task(NamedTuple):
-    """A transformation to convert, the number of its input axes, and its nesting depth."""
-
-    step: dict[str, Any]
-    axes: int
-    depth: int
-
-
-def to_matrix(step: dict[str, Any], count: int, depth: int = 0) -> Matrix | None:
+def to_matrix(step: _Step, count: int, depth: int = 0) -> Matrix | None:
     """Return the affine matrix of a transformation of `count` axes; None if it has no matrix or is malformed.
 
     Displacements, coordinates, and transformations with parameters in arrays have no matrix here. A bijection has the
     matrix of its forward transformation.
     """
-    make = _MATRICES.get(str(step.get("type")))
-    if make is None or depth > _DEEPEST or count > _MOST_AXES:
+    kind = str(step.get("type"))
+    if depth > _DEEPEST or count > _MOST_AXES:
         return None
-    matrix = make(_Task(step, count, depth))
+    if kind in _NESTED_MATRICES:
+        matrix = _NESTED_MATRICES[kind](step, count, depth + 1)
+    else:
+        matrix = _MATRICES[kind](step, count) if kind in _MATRICES else None
     return matrix if matrix is not None and matrix.shape[1] == count + 1 and np.isfinite(matrix).all() else None
 
 
@@ -71,20 +68,20 @@ def _still(count: int) -> Matrix:
     return np.eye(count, count + 1)
 
 
-def _identity(task: _Task) -> Matrix | None:
-    return _still(task.axes)
+def _identity(_: _Step, count: int) -> Matrix | None:
+    return _still(count)
 
 
-def _scale(task: _Task) -> Matrix | None:
-    numbers = as_numbers(task.step.get("scale"))
-    return None if numbers is None or len(numbers) != task.axes else np.diag(numbers) @ _still(task.axes)
+def _scale(step: _Step, count: int) -> Matrix | None:
+    numbers = as_numbers(step.get("scale"))
+    return None if numbers is None or len(numbers) != count else np.diag(numbers) @ _still(count)
 
 
-def _translation(task: _Task) -> Matrix | None:
-    numbers = as_numbers(task.step.get("translation"))
-    if numbers is None or len(numbers) != task.axes:
+def _translation(step: _Step, count: int) -> Matrix | None:
+    numbers = as_numbers(step.get("translation"))
+    if numbers is None or len(numbers) != count:
         return None
-    made = _still(task.axes)
+    made = _still(count)
     made[:, -1] = numbers
     return made
 
@@ -95,13 +92,13 @@ def _rows(value: Any, columns: int) -> Matrix | None:
     return np.array(found, np.float64) if rows and len(found) == len(rows) else None
 
 
-def _affine(task: _Task) -> Matrix | None:
-    return _rows(task.step.get("affine"), task.axes + 1)
+def _affine(step: _Step, count: int) -> Matrix | None:
+    return _rows(step.get("affine"), count + 1)
 
 
-def _rotation(task: _Task) -> Matrix | None:
-    rows = _rows(task.step.get("rotation"), task.axes)
-    return None if rows is None or len(rows) != task.axes else np.column_stack([rows, np.zeros(task.axes)])
+def _rotation(step: _Step, count: int) -> Matrix | None:
+    rows = _rows(step.get("rotation"), count)
+    return None if rows is None or len(rows) != count else np.column_stack([rows, np.zeros(count)])
 
 
 def _indices(value: Any, count: int) -> list[int] | None:
@@ -110,55 +107,55 @@ def _indices(value: Any, count: int) -> list[int] | None:
     return items if is_right else None
 
 
-def _map_axis(task: _Task) -> Matrix | None:
-    indices = _indices(task.step.get("mapAxis"), task.axes)
-    return None if indices is None or len(indices) != task.axes else _still(task.axes)[indices]
+def _map_axis(step: _Step, count: int) -> Matrix | None:
+    indices = _indices(step.get("mapAxis"), count)
+    return None if indices is None or len(indices) != count else _still(count)[indices]
 
 
-def _project_axis(task: _Task) -> Matrix | None:
-    dropped = _indices(task.step.get("droppedInputs", []), task.axes)
-    created = _indices(task.step.get("createdOutputs", []), _MOST_AXES)
+def _project_axis(step: _Step, count: int) -> Matrix | None:
+    dropped = _indices(step.get("droppedInputs", []), count)
+    created = _indices(step.get("createdOutputs", []), _MOST_AXES)
     if dropped is None or created is None:
         return None
-    rows = list(np.delete(_still(task.axes), dropped, axis=0))
+    rows = list(np.delete(_still(count), dropped, axis=0))
     for index in sorted(created):
         if index > len(rows):
             return None
-        rows.insert(index, np.zeros(task.axes + 1))
-    return np.array(rows).reshape(len(rows), task.axes + 1)
+        rows.insert(index, np.zeros(count + 1))
+    return np.array(rows).reshape(len(rows), count + 1)
 
 
-def _sequence(task: _Task) -> Matrix | None:
-    made: Matrix | None = _still(task.axes)
-    for part in as_list(task.step.get("transformations")):
-        then = None if made is None else to_matrix(as_object(part), len(made), task.depth + 1)
+def _sequence(step: _Step, count: int, depth: int) -> Matrix | None:
+    made: Matrix | None = _still(count)
+    for part in as_list(step.get("transformations")):
+        then = None if made is None else to_matrix(as_object(part), len(made), depth)
         made = None if made is None or then is None else compose(made, then)
     return made
 
 
-def _by_dimension(task: _Task) -> Matrix | None:
+def _by_dimension(step: _Step, count: int, depth: int) -> Matrix | None:
     rows: dict[int, NDArray[np.float64]] = {}
-    for part in map(as_object, as_list(task.step.get("transformations"))):
-        inputs = _indices(part.get("inputAxes"), task.axes)
+    for part in map(as_object, as_list(step.get("transformations"))):
+        inputs = _indices(part.get("inputAxes"), count)
         outputs = _indices(part.get("outputAxes"), _MOST_AXES)
         if inputs is None or outputs is None:
             return None
-        inner = to_matrix(as_object(part.get("transformation")), len(inputs), task.depth + 1)
+        inner = to_matrix(as_object(part.get("transformation")), len(inputs), depth)
         if inner is None or len(inner) != len(outputs):
             return None
         for output, row in zip(outputs, inner, strict=True):
-            rows[output] = np.zeros(task.axes + 1)
-            rows[output][[*inputs, task.axes]] = row
+            rows[output] = np.zeros(count + 1)
+            rows[output][[*inputs, count]] = row
     if not rows or sorted(rows) != list(range(len(rows))):
         return None
     return np.array([rows[number] for number in range(len(rows))])
 
 
-def _forward(task: _Task) -> Matrix | None:
-    return to_matrix(as_object(task.step.get("forward")), task.axes, task.depth + 1)
+def _forward(step: _Step, count: int, depth: int) -> Matrix | None:
+    return to_matrix(as_object(step.get("forward")), count, depth)
 
 
-_MATRICES: dict[str, Callable[[_Task], Matrix | None]] = {
+_MATRICES: dict[str, Callable[[_Step, int], Matrix | None]] = {
     "identity": _identity,
     "scale": _scale,
     "translation": _translation,
@@ -166,6 +163,9 @@ _MATRICES: dict[str, Callable[[_Task], Matrix | None]] = {
     "rotation": _rotation,
     "mapAxis": _map_axis,
     "projectAxis": _project_axis,
+}
+#: Of transformations that hold others, whose depth is the last argument.
+_NESTED_MATRICES: dict[str, Callable[[_Step, int, int], Matrix | None]] = {
     "sequence": _sequence,
     "byDimension": _by_dimension,
     "bijection": _forward,

@@ -8,30 +8,12 @@ A label image names its image in ``image-label.source.image`` (OME-Zarr 0.5, "im
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Literal
 
 from ozx.errors import UnsupportedError
 from ozx.zarr.extensions import listed_extensions
 from ozx.zarr.json_reading import Document, as_object, as_text, copy_json
 from ozx.zarr.keys import join_path
-
-
-class Surroundings:
-    """The nodes before and after the extraction of a subtree, for checks of references between nodes."""
-
-    def __init__(self, node: str, before: Container[str], after: Container[str]) -> None:
-        self._node = node
-        self._before = before
-        self._after = after
-
-    def had(self, path: str, reference: str) -> bool:
-        """Return whether `reference` in the node at `path` refers to a node of the hierarchy before the extraction."""
-        target = resolve_reference(join_path(self._node, path), reference)
-        return target is not None and target in self._before
-
-    def has(self, path: str, reference: str) -> bool:
-        """Return whether `reference` in the node at `path` refers to a node of the extracted hierarchy."""
-        target = None if self._node and reference.startswith("/") else resolve_reference(path, reference)
-        return target is not None and target in self._after
 
 
 def resolve_reference(node: str, reference: str) -> str | None:
@@ -63,28 +45,48 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
             yield extension.name, reference
 
 
-def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Raise an error for a reference that the extraction would break; return notes about those already broken."""
+def _fate(
+    path: str, reference: str, node: str, before: Container[str], after: Container[str]
+) -> Literal["kept", "lost", "broken"]:
+    """Return what the extraction of `node` does to a reference in the node at `path` below it.
+
+    `before` and `after` are the nodes before and after the extraction; a broken reference had no target before.
+    """
+    target = None if node and reference.startswith("/") else resolve_reference(path, reference)
+    if target is not None and target in after:
+        return "kept"
+    target = resolve_reference(join_path(node, path), reference)
+    return "lost" if target is not None and target in before else "broken"
+
+
+def check_references(
+    documents: Iterable[tuple[str, Document]], node: str, before: Container[str], after: Container[str]
+) -> list[str]:
+    """Raise an error for a reference that the extraction of `node` would break; return notes about those broken before.
+
+    `before` and `after` are the paths of the nodes before and after the extraction.
+    """
     notes = []
     for path, document in documents:
         for name, reference in iter_references(document):
-            if surroundings.has(path, reference):
-                continue
-            where = path or "the root"
-            if surroundings.had(path, reference):
+            fate, where = _fate(path, reference, node, before, after), path or "the root"
+            if fate == "lost":
                 raise UnsupportedError(
                     f"{where}: the extension {name!r} refers to {reference!r}, which the extraction would leave out",
                     hint="Extract a node higher in the hierarchy, or all levels.",
                 )
-            notes.append(f"{where}: the extension {name!r} refers to {reference!r}, where there is no node")
+            if fate == "broken":
+                notes.append(f"{where}: the extension {name!r} refers to {reference!r}, where there is no node")
     return notes
 
 
-def drop_source_image(document: Document, path: str, surroundings: Surroundings) -> tuple[Document, str] | None:
+def drop_source_image(
+    document: Document, path: str, node: str, before: Container[str], after: Container[str]
+) -> tuple[Document, str] | None:
     """Return a label image's ``zarr.json`` without a reference to an image outside the subset; None if unchanged."""
     label = _label_of(document)
     image = as_text(as_object(label.get("source")).get("image"))
-    if image is None or surroundings.has(path, image) or not surroundings.had(path, image):
+    if image is None or _fate(path, image, node, before, after) != "lost":
         return None
     new: Document = copy_json(document)
     changed = new["attributes"]["ome"]["image-label"]

@@ -33,7 +33,7 @@ from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS
 from ozx.store.finishing import contents_of, in_archive_order, iter_runs, move_run, padding_before, run_length
 from ozx.store.growing_file import document_room
-from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_changes import dump_like
 from ozx.zarr.json_reading import Document, as_list, copy_json, dump_document, parse_document
 from ozx.zarr.keys import METADATA, ROOT_METADATA, is_metadata_key, join_path, paths_above
 from ozx.zarr.normalisation import CONSOLIDATED, without_copies
@@ -115,7 +115,7 @@ def _changed(
             ome["labels"] = change([name for name in as_list(ome.get("labels")) if isinstance(name, str)])
         elif CONSOLIDATED not in old:
             continue
-        changed[key] = dump_document(new) if stored is None else JsonStyles().dump_like(new, old, stored)
+        changed[key] = dump_document(new) if stored is None else dump_like(new, old, stored)
     return changed
 
 

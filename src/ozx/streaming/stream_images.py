@@ -232,7 +232,7 @@ class StreamDocuments:
             path: [axis.name for axis in image.axes].index(orders[path].axes[0]) if orders[path].axes else None
             for path, image in hierarchy.images.items()
         }
-        if layout.shards.kind in ("auto", "keep"):
+        if layout.shards in ("auto", "keep"):
             for path in self._planned.images:
                 self._align_shards(path)
 

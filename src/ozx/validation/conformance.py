@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.errors import FormatError, resource_errors
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy, facts_of
+from ozx.validation.nodes.facts import facts_of
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.documents import check_ome
@@ -83,7 +83,7 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
     yield from (finding for finding in check_ome(node) if finding.id not in _ELSEWHERE)
     if strict:
         yield from _check_descriptions(node.ome, place / "ome")
-    yield from check_connections(OmeNodes(Hierarchy({"": facts_of(node)})))
+    yield from check_connections(OmeNodes({"": facts_of(node)}))
 
 
 def _check_descriptions(ome: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:

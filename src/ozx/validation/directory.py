@@ -17,7 +17,7 @@ from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import check_surroundings
 from ozx.validation.hierarchy import NodeRules, Options
-from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
 from ozx.zarr.entry_order import component_order
@@ -94,7 +94,7 @@ def _check_nodes(source: DirectorySource | RemoteDirectorySource, options: Optio
     if not nodes and listing.legacy_keys:
         nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
         yield from check_read_faults(faults)
-    yield from rules.findings(Hierarchy(nodes, source.exists))
+    yield from rules.findings(nodes, source.exists)
     if options.level == "data":
         from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 

@@ -17,7 +17,7 @@ from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy, Memory, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_legacy_nodes, read_nodes, remember
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
@@ -39,7 +39,6 @@ from ozx.validation.zarr.schemas import Schemas
 from ozx.zarr.keys import is_metadata_key
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
-HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
 #: Checks of each node that depend on the node's path.
 PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name, check_recovered)
@@ -55,9 +54,6 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_conventions,
     check_dimension_names,
 )
-
-#: Checks of the whole hierarchy, which run once, when all nodes are read.
-HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hierarchy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ class NodeRules:
         self._found = LimitedFindings()
         self._copies = ConsolidatedCopies()
         # Handlers of extensions get the node's path, and their answer may depend on it.
-        self._met: Memory[Counter[Kind]] = Memory()
+        self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
@@ -115,15 +111,20 @@ class NodeRules:
             )
             self._found.add([finding_from_error(error, entry=node.key)])
         if node.source and self._may_remember:
-            self._met.remember(node.source, self._found.counts() - before)
+            remember(self._met, node.source, self._found.counts() - before)
 
-    def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
-        """Yield all findings about the nodes and about the whole hierarchy."""
-        for check in HIERARCHY_CHECKS:
-            self._found.add(check(hierarchy))
-        self._found.add(self._copies.findings(hierarchy))
+    def findings(
+        self, nodes: Mapping[str, NodeFacts], has_file: Callable[[str], bool] = lambda _: True
+    ) -> Iterator[Finding]:
+        """Yield all findings about the nodes and about the whole hierarchy, when all nodes are read.
+
+        `nodes` are by path; `has_file` returns whether a file has a key, True for every key if the files are unknown.
+        """
+        self._found.add(check_references(nodes))
+        self._found.add(check_ome_hierarchy(nodes, has_file))
+        self._found.add(self._copies.findings(nodes))
         yield from self._found
-        if self._lacks_opinion and any(node.ome is not None for node in hierarchy.nodes.values()):
+        if self._lacks_opinion and any(node.ome is not None for node in nodes.values()):
             yield make_finding(
                 "ome/second-opinion",
                 "ome-zarr-models was not asked for a second opinion, because it is not installed",
@@ -145,4 +146,4 @@ def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) 
     nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
     for key, error in faults:
         yield finding_from_error(error, entry=key)
-    yield from rules.findings(Hierarchy(nodes))
+    yield from rules.findings(nodes)

@@ -40,7 +40,7 @@ from ozx.validation.container.rfc9 import (
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
 from ozx.validation.hierarchy import DEFAULTS, NodeRules, Options
-from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
 from ozx.validation.zarr.schemas import Schemas
@@ -218,7 +218,7 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     if not nodes and legacy:
         nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), rules.look)
         yield from check_read_faults(faults)
-    yield from rules.findings(Hierarchy(nodes, _finder(facts, prefix)))
+    yield from rules.findings(nodes, _finder(facts, prefix))
 
 
 def _check_data(reader: ArchiveReader, options: Options, prefix: str) -> Iterator[Finding]:

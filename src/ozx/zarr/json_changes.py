@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
+#: Indentation, separators of items and keys, and whether characters beyond ASCII are escaped.
+_Style = tuple[str | None, tuple[str, str], bool]
 
 
 def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -29,46 +31,42 @@ def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[tuple[str, A
         yield pointer, old, new
 
 
-class JsonStyles:
-    r"""The formatting of JSON documents, kept when values change: indentation, separators, escapes, line ends.
+#: The styles that were found, by the look of the documents.
+Styles = dict[tuple[object, ...], _Style]
 
-    The style of a document is the one that reproduces its stored bytes; if none does (other number formats, mixed
-    layouts), the one with the same indentation. The search is slow, so similar documents are assumed to share a style.
+
+def dump_like(document: Any, old: Any, stored: bytes, styles: Styles | None = None) -> bytes:
+    """Return `document` as JSON bytes with the formatting of `stored`, the bytes of the `old` document.
+
+    Indentation, separators, escapes and line ends are kept: those that reproduce the stored bytes, or if none do (other
+    number formats, mixed layouts), those with the same indentation. The search is slow, so documents that look similar
+    are assumed to share a style; `styles` remembers it for the next call.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], _Style] = {}
-
-    def dump_like(self, document: Any, old: Any, stored: bytes) -> bytes:
-        """Return `document` as JSON bytes with the formatting of `stored`, the bytes of the `old` document."""
-        found = _INDENT.search(stored)
-        indent = None if found is None else found[1].decode("ascii")
-        look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())
-        if look not in self._known:
-            self._known[look] = _find_style(old, stored, indent)
-        return self._known[look].dump(document) + stored[len(stored.rstrip()) :]
+    styles = {} if styles is None else styles
+    found = _INDENT.search(stored)
+    indent = None if found is None else found[1].decode("ascii")
+    look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())
+    if look not in styles:
+        styles[look] = _find_style(old, stored, indent)
+    return _dump(document, styles[look]) + stored[len(stored.rstrip()) :]
 
 
-class _Style(NamedTuple):
-    indent: str | None
-    separators: tuple[str, str]
-    escapes: bool
-
-    def dump(self, value: Any) -> bytes:
-        text = json.dumps(value, indent=self.indent, separators=self.separators, ensure_ascii=self.escapes)
-        try:
-            return text.encode("utf-8")
-        except UnicodeEncodeError:  # half a surrogate pair, which only an escape can express
-            return self._replace(escapes=True).dump(value)
+def _dump(value: Any, style: _Style) -> bytes:
+    indent, separators, escapes = style
+    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=escapes)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can express
+        return _dump(value, (indent, separators, True))
 
 
 def _find_style(old: Any, stored: bytes, indent: str | None) -> _Style:
     colon = ": " if indent is not None or b'": ' in stored else ":"
     comma = ", " if indent is None and colon == ": " else ","
-    likely = _Style(indent, (comma, colon), b"\\u" in stored)
-    for separators in dict.fromkeys([likely.separators, (",", ":"), (",", ": "), (", ", ": ")]):
+    likely = indent, (comma, colon), b"\\u" in stored
+    for separators in dict.fromkeys([(comma, colon), (",", ":"), (",", ": "), (", ", ": ")]):
         for escapes in (True, False):
-            style = _Style(indent, separators, escapes)
-            if style.dump(old) == stored.strip():
+            style = indent, separators, escapes
+            if _dump(old, style) == stored.strip():
                 return style
     return likely

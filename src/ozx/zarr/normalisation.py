@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.zarr.codecs import SHARDING, parse_named
+from ozx.zarr.codecs import SHARDING, NamedConfiguration, parse_named
 from ozx.zarr.extensions import (
     EXTENSIONS,
     Extension,
@@ -118,7 +118,8 @@ class _Normaliser:
             normal["data_type"] = self._data_type(normal["data_type"])
         for point in ("chunk_grid", "chunk_key_encoding"):
             if point in normal:
-                normal[point] = self._known(_expand(normal[point]), point, f"/{point}")
+                named = parse_named(normal[point])
+                normal[point] = self._known(_expand(normal[point], named), named, point, f"/{point}")
         if "codecs" in normal:
             normal["codecs"] = self._codecs(normal["codecs"], "/codecs")
         return normal
@@ -129,15 +130,15 @@ class _Normaliser:
         named = parse_named(value)
         if named is not None and isinstance(value, dict):
             value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name
-        return self._known(value, "data_type", "/data_type")
+        return self._known(value, named, "data_type", "/data_type")
 
     def _codecs(self, value: Any, pointer: str) -> Any:
         if not isinstance(value, list):
             return value
         chain = []
         for index, item in enumerate(value):
-            codec, place = _expand(item), f"{pointer}/{index}"
-            named = parse_named(codec)
+            named, place = parse_named(item), f"{pointer}/{index}"
+            codec = _expand(item, named)
             if named is not None and not self._understands("codecs", codec):
                 # Zarr core 3.1, "must_understand": a codec, unlike a data type or a chunk grid, may be ignorable.
                 self._check_parsed(codec, "codecs", place, named.name)
@@ -154,8 +155,7 @@ class _Normaliser:
         }
         return {**codec, "configuration": {**configuration, **changed}}
 
-    def _known(self, value: Any, point: str, pointer: str) -> Any:
-        named = parse_named(value)
+    def _known(self, value: Any, named: NamedConfiguration | None, point: str, pointer: str) -> Any:
         if named is not None and not self._understands(point, value):
             # Zarr core 3.1: "must_understand=False is not supported" here, so it is ignored.
             self._refuse(Extension(point, named.name, must_understand=True, value=value, pointer=pointer))
@@ -177,12 +177,11 @@ class _Normaliser:
         )
 
 
-def _expand(value: Any) -> Any:
-    """Return an extension as an object with the configuration that zarr-python requires.
+def _expand(value: Any, named: NamedConfiguration | None) -> Any:
+    """Return an extension, parsed as `named`, as an object with the configuration that zarr-python requires.
 
     Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.
     """
-    named = parse_named(value)
     if named is None or (isinstance(value, dict) and ("configuration" in value or named.name in _BARE)):
         return value
     full = dict(value) if isinstance(value, dict) else {"name": named.name}

@@ -214,10 +214,10 @@ def upgrade_array(
     shape, chunks = _geometry(zarray)
     dtype = upgrade_data_type(zarray["dtype"])
     fill_value = zarray["fill_value"]
-    compression = upgrade_compression(
+    codecs, treatment, changes = upgrade_compression(
         zarray["compressor"], zarray.get("filters"), dtype.item_size, keep_numcodecs=keep_numcodecs
     )
-    notes += compression.notes
+    notes += changes
     if fill_value is None:
         notes.append("fill_value was null; 0 is written")
     attributes, changes = portable_attributes(attributes or {})
@@ -229,14 +229,14 @@ def upgrade_array(
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": upgrade_fill_value(fill_value, dtype),
-        "codecs": [*_layout_codecs(zarray["order"], dtype, len(shape)), *compression.codecs],
+        "codecs": [*_layout_codecs(zarray["order"], dtype, len(shape)), *codecs],
         "attributes": attributes,
         **({} if names is None else {"dimension_names": names}),
         "zarr_format": 3,
         "node_type": "array",
     }
     separator = zarray.get("dimension_separator", ".")
-    return UpgradedArray(document, compression.treatment, separator, fill_value is None, tuple(notes))
+    return UpgradedArray(document, treatment, separator, fill_value is None, tuple(notes))
 
 
 def _check_fields(zarray: dict[str, Any]) -> list[str]:
@@ -317,18 +317,11 @@ _DEFAULT_DEFLATE = 6
 _NUMCODECS = frozenset(("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"))
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradedCompression:
-    """The converted bytes-to-bytes codecs, the conversion that chunks need, and notes about differences from v2."""
-
-    codecs: tuple[_Codec, ...]
-    treatment: Treatment
-    notes: tuple[str, ...] = ()
+#: The converted bytes-to-bytes codecs, the conversion that chunks need, and notes about differences from v2.
+_Compression = tuple[list[_Codec], Treatment, list[str]]
 
 
-def upgrade_compression(
-    compressor: Any, filters: Any, item_size: int, *, keep_numcodecs: bool = False
-) -> UpgradedCompression:
+def upgrade_compression(compressor: Any, filters: Any, item_size: int, *, keep_numcodecs: bool = False) -> _Compression:
     """Return the Zarr v3 codecs for the ``compressor`` and the ``filters`` of a ``.zarray``.
 
     `item_size`, in bytes, is for blosc; `keep_numcodecs` keeps chunks whose codecs only zarr-python reads, instead of
@@ -341,15 +334,15 @@ def upgrade_compression(
     if last is not None and upgraded is None:
         steps, foreign = [*steps, last], [*foreign, last[0]]
     if not steps:
-        return upgraded or UpgradedCompression((), "verbatim")
+        return upgraded or ([], "verbatim", [])
     names = ", ".join(foreign)
     if not keep_numcodecs or not _NUMCODECS.issuperset(foreign):
         note = f"{names}: not registered for Zarr v3; chunks are decoded and compressed with blosc (zstd)"
-        return UpgradedCompression((blosc_codec("zstd", 1, "shuffle", item_size),), "transcode", (note,))
-    kept = tuple({"name": f"numcodecs.{name}", "configuration": settings} for name, settings in steps)
-    upgraded = upgraded or UpgradedCompression((), "verbatim")
+        return [blosc_codec("zstd", 1, "shuffle", item_size)], "transcode", [note]
+    kept = [{"name": f"numcodecs.{name}", "configuration": settings} for name, settings in steps]
+    codecs, treatment, notes = upgraded or ([], "verbatim", [])
     note = f"{names}: kept under the prefix numcodecs, which only zarr-python reads"
-    return UpgradedCompression((*kept, *upgraded.codecs), upgraded.treatment, (note, *upgraded.notes))
+    return [*kept, *codecs], treatment, [note, *notes]
 
 
 def _list(filters: Any) -> list[Any]:
@@ -367,28 +360,28 @@ def _parse(step: Any, what: str) -> tuple[str, _Codec]:
     return name, {key: value for key, value in step.items() if key != "id"}
 
 
-def _upgrade_compressor(compressor: tuple[str, _Codec] | None, item_size: int) -> UpgradedCompression | None:
+def _upgrade_compressor(compressor: tuple[str, _Codec] | None, item_size: int) -> _Compression | None:
     """Return the registered Zarr v3 codec for a v2 compressor, or None."""
     if compressor is None:
         return None
     name, settings = compressor
     if name == "blosc":
-        return UpgradedCompression((_upgrade_blosc(settings, item_size),), "verbatim")
+        return [_upgrade_blosc(settings, item_size)], "verbatim", []
     if name == "zstd":
         level = _number(name, settings, "level", 0, (-131072, 22))
         checksum = settings.get("checksum", False)
         if not isinstance(checksum, bool):
             raise FormatError(f"expected the checksum of zstd to be true or false; found {checksum!r}")
         codec = {"name": "zstd", "configuration": {"level": level, "checksum": checksum}}
-        return UpgradedCompression((codec,), "verbatim")
+        return [codec], "verbatim", []
     if name not in ("gzip", "zlib"):
         return None
     level = _number(name, settings, "level", 1, (-1, 9))
     codec = {"name": "gzip", "configuration": {"level": _DEFAULT_DEFLATE if level < 0 else level}}
     if name == "gzip":
-        return UpgradedCompression((codec,), "verbatim")
+        return [codec], "verbatim", []
     note = "zlib becomes gzip: the compressed data stay, only header and checksum change"
-    return UpgradedCompression((codec,), "zlib_to_gzip", (note,))
+    return [codec], "zlib_to_gzip", [note]
 
 
 def _upgrade_blosc(settings: _Codec, item_size: int) -> _Codec:

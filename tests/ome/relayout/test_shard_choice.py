@@ -13,7 +13,6 @@ from ozx.ome.relayout.shard_choice import (
     MOST_ENTRIES,
     CodecChoice,
     ShardArray,
-    ShardPolicy,
     choose_chunks,
     choose_shards,
     parse_codec_choice,
@@ -23,7 +22,7 @@ from ozx.ome.relayout.shard_choice import (
 from ozx.zarr.array import ChunkKeys
 from ozx.zarr.layout import ArrayLayout, IndexFormat, ShardLevel, parse_layout
 
-AUTO = ShardPolicy()
+AUTO = "auto"
 
 
 def layout(shape, chunks, names=None, *, shards=None, item_size=2):
@@ -40,7 +39,7 @@ def choose(shape, chunks, names=None, policy=AUTO, axes=(), **others):
 
 
 def asked(**lengths):
-    return ShardPolicy("lengths", lengths)
+    return lengths
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def test_auto_keeps_its_promises(dimensions, item_size):
 )
 def test_what_does_not_fit_is_refused_with_what_would(lengths, message, hint):
     with pytest.raises(UsageError) as caught:
-        choose((100, 100), (32, 32), "yx", ShardPolicy("lengths", lengths))
+        choose((100, 100), (32, 32), "yx", lengths)
     assert message in str(caught.value)
     assert caught.value.hint == hint
 

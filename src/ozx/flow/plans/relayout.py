@@ -180,8 +180,8 @@ class _Relaying:
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
         """Return whether the stored shards already have the requested shape, so that they can be copied."""
-        kind = self._layout.shards.kind
-        return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
+        policy = self._layout.shards
+        return old.shards == new.shards and (policy == "keep" or (policy == "auto" and old.shards is not None))
 
     def _check_groups_above(self, path: str) -> None:
         for above in paths_above(path):

@@ -24,14 +24,14 @@ from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.ome.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
-from ozx.ome.references import Surroundings, check_references, drop_source_image
+from ozx.ome.references import check_references, drop_source_image
 from ozx.ome.subset.hierarchy import ExtractedImage, Subset, plan_subset
 from ozx.ome.subset.levels import Box
 from ozx.ome.subset.region import Selection
 from ozx.ome.versions import version_of
 from ozx.threads import Workers
 from ozx.zarr.extensions import check_understood
-from ozx.zarr.json_changes import JsonStyles
+from ozx.zarr.json_changes import Styles, dump_like
 from ozx.zarr.json_reading import Document, as_object, parse_document
 from ozx.zarr.keys import (
     DRAW_AGAIN,
@@ -92,11 +92,10 @@ class Extractor:
             subset.arrays[pyramid.array] = replace(subset.arrays[pyramid.array], is_encoded=True)
         notes = list(subset.notes)
         kept = {path: document for path, document in self._documents.items() if not _is_below(path, subset.dropped)}
-        surroundings = Surroundings(self._node, self._nodes, kept)
-        notes += check_references(kept.items(), surroundings)
+        notes += check_references(kept.items(), self._node, self._nodes, kept)
         changed = subset.documents
         for path, document in kept.items():
-            without = drop_source_image(changed.get(path, document), path, surroundings)
+            without = drop_source_image(changed.get(path, document), path, self._node, self._nodes, kept)
             if without is not None:
                 changed[path], note = without
                 notes.append(f"{path or 'the root'}: {note}")
@@ -170,12 +169,13 @@ class SubsetPlan(Plan):
 def _make_plan(
     source: Subtree, kept: Mapping[str, Document], subset: Subset, notes: list[str], legacy: list[str], encode: Encode
 ) -> SubsetPlan:
-    styles, entries = JsonStyles(), _SubsetEntries(source, subset, notes, encode)
+    styles: Styles = {}
+    entries = _SubsetEntries(source, subset, notes, encode)
 
     def read(key: str) -> bytes:
         stored, path = source.read(key), node_of(key)
         # Changed documents keep their JSON style.
-        return styles.dump_like(subset.documents[path], kept[path], stored) if path in subset.documents else stored
+        return dump_like(subset.documents[path], kept[path], stored, styles) if path in subset.documents else stored
 
     def count(limit: int | None = None) -> int:
         unread = entries.iter_read(lambda key: Entry(key, (source.part(key),)))

@@ -65,7 +65,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
     }
     plain = {path: _document(array, choice.codec or DEFAULT_CODEC) for path, array in arrays.items()}
     plain = replace(choice, codec=None).new_documents(plain, names)
-    if choice.shards.kind not in ("auto", "keep"):
+    if choice.shards not in ("auto", "keep"):
         return plain
     chunks = {path: parse_layout(relayout_document(document, None), path).chunks for path, document in plain.items()}
     chosen = {path: _shards(array, chunks[path], across=False) for path, array in arrays.items()}

@@ -22,7 +22,7 @@ from ozx.ome.model import Axis, OmeMetadata
 from ozx.ome.nodes import Node, NoteCollector, ome_at
 from ozx.ome.recovered import describe_losses, with_losses
 from ozx.zarr.array import ArrayMetadata
-from ozx.zarr.json_changes import JsonStyles, iter_changes
+from ozx.zarr.json_changes import Styles, dump_like, iter_changes
 from ozx.zarr.json_reading import Document, copy_json, parse_document
 from ozx.zarr.keys import METADATA, join_path, paths_above
 
@@ -209,11 +209,11 @@ class _DocumentEditor:
         changes = [
             Change(path, *change) for path in changed for change in iter_changes(self._old[path], self._new[path])
         ]
-        styles = JsonStyles()
+        styles: Styles = {}
         return EditPlan(
             old={join_path(path, METADATA): self._stored[path] for path in changed},
             new={
-                join_path(path, METADATA): styles.dump_like(self._new[path], self._old[path], self._stored[path])
+                join_path(path, METADATA): dump_like(self._new[path], self._old[path], self._stored[path], styles)
                 for path in changed
             },
             differences=tuple(self._differences),

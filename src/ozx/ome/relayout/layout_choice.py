@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import UnsupportedError, UsageError
@@ -42,7 +42,7 @@ _V2_KEYS = {"name": "v2", "configuration": {"separator": "/"}}
 class LayoutChoice:
     """The requested layout of a hierarchy's arrays."""
 
-    shards: ShardPolicy = field(default_factory=lambda: ShardPolicy("keep"))
+    shards: ShardPolicy = "keep"
     # New chunk lengths by axis, which require decoding of all chunks; None keeps the present chunks.
     chunks: Mapping[str, int] | None = None
     # Another compressor, which requires decoding of all chunks; None keeps the present compressor.
@@ -81,7 +81,7 @@ class LayoutChoice:
     @property
     def changes_nothing(self) -> bool:
         """Whether the layout of Zarr v3 arrays stays unchanged."""
-        return self.shards.kind == "keep" and not self.decodes and self.checksums in (None, "keep")
+        return self.shards == "keep" and not self.decodes and self.checksums in (None, "keep")
 
     @property
     def decodes(self) -> bool:
@@ -119,7 +119,7 @@ class LayoutChoice:
             path: transcoded_document(document, chunks=chunks.get(path), codec=self.codec, keeps_order=not self.is_v2)
             for path, document in documents.items()
         }
-        if self.shards.kind == "keep":
+        if self.shards == "keep":
             chosen = {path: _whole_chunks(arrays[path].layout.shards, transcoded[path]) for path in transcoded}
         else:
             plain = {path: described(document, path) for path, document in transcoded.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ozx.errors import UnsupportedError, UsageError
@@ -33,15 +33,9 @@ _APART_NAMES = frozenset(("t", "c", "time", "channel"))
 _APART_TYPES = frozenset(("time", "channel"))
 
 
-@dataclass(frozen=True, slots=True)
-class ShardPolicy:
-    """The requested shard size."""
-
-    # ``auto``, ``keep`` for the present shards, ``none``, or ``lengths``.
-    kind: Literal["auto", "keep", "none", "lengths"] = "auto"
-    # For ``lengths``: shard lengths in pixels, by the name of the axis or the number of the dimension. Along any other
-    # axis, a shard is one chunk long.
-    lengths: Mapping[str, int] = field(default_factory=dict)
+#: The requested shard size: ``auto``, ``keep`` for the present shards, ``none``, or shard lengths in pixels by the name
+#: of the axis or the number of the dimension. Along any other axis, a shard is one chunk long.
+ShardPolicy = Literal["auto", "keep", "none"] | Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +67,14 @@ class ShardArray:
 def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
     """Parse a shard size: ``auto``, ``keep``, ``none`` or lengths by axis, as text or as a mapping."""
     if isinstance(value, str):
-        for kind in ("auto", "keep", "none"):
+        kinds: tuple[Literal["auto", "keep", "none"], ...] = ("auto", "keep", "none")
+        for kind in kinds:
             if value.strip() == kind:
-                return ShardPolicy(kind)
+                return kind
     lengths = parse_axis_lengths(value)
     if lengths is None:
         raise UsageError(f"expected auto, keep, none, or shard lengths in pixels as in y=4096,x=4096; got {value!r}")
-    return ShardPolicy("lengths", lengths)
+    return lengths
 
 
 def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict[str, Lengths | None]:
@@ -90,12 +85,12 @@ def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict
     `MOST_ENTRIES` values. Present shards stay unless a shard could exceed `LARGEST_SHARD` or there would be too many
     values.
     """
-    if policy.kind == "none":
+    if policy == "none":
         return dict.fromkeys(arrays)
-    if policy.kind == "keep":
+    if policy == "keep":
         return {path: array.layout.shards for path, array in arrays.items()}
-    if policy.kind == "lengths":
-        return _choose_requested(arrays, policy.lengths)
+    if not isinstance(policy, str):
+        return _choose_requested(arrays, policy)
     chosen = {path: _kept(array) or _choose(array, across=False) for path, array in arrays.items()}
     if sum(_count(arrays[path], shards) for path, shards in chosen.items()) > MOST_ENTRIES:
         chosen = {path: _choose(array, across=True) for path, array in arrays.items()}

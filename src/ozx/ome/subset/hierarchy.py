@@ -310,13 +310,8 @@ class Subset:
                 yield ComputedPyramid(path, (), "nearest", None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Owner:
-    """An image that may have label images: its first multiscale metadata, its crops and its axes."""
-
-    multiscale: Multiscale
-    crops: LevelCrops
-    places: dict[str, AxisPlace]
+#: An image that may have label images: its first multiscale metadata, its crops and its axes.
+_Owner = tuple[Multiscale, LevelCrops, dict[str, AxisPlace]]
 
 
 def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
@@ -361,7 +356,7 @@ class _SubsetPlanner:
             if owner is None:
                 cropped, places = self._crop_image(path, multiscale)
                 if not number:
-                    self._images[path] = _Owner(multiscale, cropped, places)
+                    self._images[path] = multiscale, cropped, places
             else:
                 found = self._crop_label(path, multiscale, owner)
                 if found is None:
@@ -443,16 +438,15 @@ class _SubsetPlanner:
 
     def _crop_label(self, path: str, multiscale: Multiscale, owner: _Owner) -> LevelCrops | None:
         """Return the crops of a label image's levels; None if the label image lies outside of the region."""
-        kept = matching_levels(multiscale, owner.multiscale, owner.crops.kept)
-        if not owner.crops.region:
+        image, whole, places = owner
+        kept = matching_levels(multiscale, image, whole.kept)
+        if not whole.region:
             return LevelCrops(tuple(kept), (None,) * len(kept))
-        has_same = len(multiscale.datasets) == len(owner.multiscale.datasets)
-        crops = self._crop_levels(
-            path, multiscale, kept, owner.crops.region, owner.places, keep_all=has_same, picked=owner.crops.picked
-        )
+        has_same = len(multiscale.datasets) == len(image.datasets)
+        crops = self._crop_levels(path, multiscale, kept, whole.region, places, keep_all=has_same, picked=whole.picked)
         if crops is not None and self._selection.whole_chunks:
             self._note_crops(path, multiscale, crops, {})
-            if note := explain_larger_label(crops, owner.crops):
+            if note := explain_larger_label(crops, whole):
                 self._notes.add(path, note)
         return crops
 

@@ -24,19 +24,16 @@ _T = TypeVar("_T")
 Look = Callable[[NodeDocument], object]
 
 
-class Memory(dict[bytes, _T]):
-    """What is known about documents, by their bytes, because thousands of nodes in a plate have identical documents.
+def remember(memory: dict[bytes, _T], data: bytes, known: _T) -> None:
+    """Add what is known about a document, by its bytes, unless it is long; if there are too many, forget the oldest.
 
-    It takes at most some megabytes.
+    Thousands of nodes in a plate have identical documents. The memory takes at most some megabytes.
     """
-
-    def remember(self, data: bytes, known: _T) -> None:
-        """Add a document, unless it is long; forget the oldest document if there are too many."""
-        if len(data) <= _LONGEST_REMEMBERED:
-            if len(self) >= _MOST_REMEMBERED:
-                # The fields of a plate may all differ, and come before their arrays.
-                del self[next(iter(self))]
-            self[data] = known
+    if len(data) <= _LONGEST_REMEMBERED:
+        if len(memory) >= _MOST_REMEMBERED:
+            # The fields of a plate may all differ, and come before their arrays.
+            del memory[next(iter(memory))]
+        memory[data] = known
 
 
 # Axes along which `ozx repack --shards auto` does not join chunks.
@@ -85,16 +82,6 @@ class NodeFacts:
         return replace(self, key=key, ome_key=key)
 
 
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """The facts about each node of a hierarchy, by the node's path."""
-
-    # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
-    nodes: Mapping[str, NodeFacts]
-    # Returns whether a file has this key; True for every key if the files are unknown.
-    has_file: Callable[[str], bool] = lambda _: True
-
-
 #: The key of a metadata document that cannot be read, and the reason.
 ReadFault = tuple[str, FormatError | UnsupportedError]
 
@@ -108,7 +95,7 @@ def read_nodes(
     `look`, the facts lack `array`, `ome` and `references`.
     """
     nodes, faults = {}, []
-    memory: Memory[tuple[NodeDocument, NodeFacts]] = Memory()
+    memory: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
@@ -120,7 +107,7 @@ def read_nodes(
             if met is None:
                 document = NodeDocument.of_v3(key, *parse_strictly(data, key), data)
                 nodes[path] = facts_of(document, keep=look is not None)
-                memory.remember(data, (document, nodes[path]))
+                remember(memory, data, (document, nodes[path]))
             else:
                 document, nodes[path] = met[0].at(key), met[1].at(key)
         except (FormatError, UnsupportedError) as error:

@@ -20,7 +20,7 @@ from ozx.validation.nodes.place import (
     expect_object,
     expect_objects,
 )
-from ozx.validation.ome.coordinates.ends import CheckedEnd, Systems, check_ends, check_level_ends, check_systems
+from ozx.validation.ome.coordinates.ends import End, Systems, check_ends, check_level_ends, check_systems
 from ozx.validation.ome.coordinates.steps import check_step
 from ozx.validation.ome.labels import check_image_label, check_labels
 from ozx.validation.ome.levels import (
@@ -161,8 +161,7 @@ def check_scene(value: Any, place: JsonPlace) -> Iterator[Finding]:
     for place_of_step, step in (
         yield from expect_objects(scene.get("coordinateTransformations", MISSING), where, "ome/scene")
     ):
-        ends = yield from check_ends(step, place_of_step, systems)
-        counts = [None if end is None else end.dimensions(systems) for end in ends]
+        _, counts = yield from check_ends(step, place_of_step, systems)
         yield from check_step(step, place_of_step, counts[0], counts[1])
         for end in ("input", "output"):
             others = [key for key in as_object(step.get(end)) if key not in ("name", "path")]
@@ -397,27 +396,26 @@ def _check_further(item: dict[str, Any], place: JsonPlace, systems: Systems, out
     if value == []:
         yield place.finding("ome/schema", "image.schema expects at least one transformation; the list is empty")
     for where, step in steps:
-        ends = yield from check_ends(step, where, systems)
-        known = [end for end in ends if end is not None]
-        counts = [None if end is None else end.dimensions(systems) for end in ends]
+        ends, counts = yield from check_ends(step, where, systems)
         yield from check_step(step, where, counts[0], counts[1])
         # "One of `input` or `output` MUST reference the "intrinsic" coordinate system by `name` (`path` MAY be omitted
         # or null)."
-        if outputs and len(known) == 2 and not any(end.path is None and end.name in outputs for end in known):
+        if outputs and len(ends) == 2 and not any(path is None and name in outputs for _, name, path in ends):
             message = f"expected {shown(outputs[0])}, the system of the levels, as input or output; found "
-            yield where.finding("ome/transformation-ends", message + " and ".join(shown(end.name) for end in known))
-        for end in known:
+            yield where.finding("ome/transformation-ends", message + " and ".join(shown(name) for _, name, _ in ends))
+        for end in ends:
             yield from _check_label_end(end, step, where)
 
 
-def _check_label_end(end: CheckedEnd, step: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
+def _check_label_end(end: End, step: dict[str, Any], place: JsonPlace) -> Iterator[Finding]:
     # "The other MUST reference a named coordinate system in the same multiscales group …, or in a child labels group
     # (by `name` and `path`)."
-    if end.path is None:
+    where, _, path = end
+    if path is None:
         return
-    if not end.path.startswith("labels/"):
-        message = f"expected a label image of this image, labels/NAME; found {shown(end.path)}"
-        yield (end.place / "path").finding("ome/transformation-ends", message)
+    if not path.startswith("labels/"):
+        message = f"expected a label image of this image, labels/NAME; found {shown(path)}"
+        yield (where / "path").finding("ome/transformation-ends", message)
     # "When referencing a child labels group, the transformation MUST be `identity`, `scale`, or `translation`."
     elif step.get("type") not in _LABEL_KINDS:
         message = f"expected identity, scale or translation to a label image; found {shown(step.get('type'))}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from ozx.ome.images import SERIES
 from ozx.ome.versions import describe_draft
-from ozx.validation.nodes.facts import Hierarchy, NodeFacts
+from ozx.validation.nodes.facts import NodeFacts
 from ozx.validation.nodes.place import MISSING, JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.coordinates.references import check_transformation_references
@@ -76,11 +76,11 @@ _CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
 )
 
 
-def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
+def check_ome_hierarchy(facts: Mapping[str, NodeFacts], has_file: Callable[[str], bool]) -> Iterator[Finding]:
     """Yield findings about OME-Zarr metadata that contradicts other nodes or arrays."""
-    for node in hierarchy.nodes.values():
+    for node in facts.values():
         yield from _check_version(node)
-    nodes = OmeNodes(hierarchy)
+    nodes = OmeNodes(facts, has_file)
     for group in nodes.groups():
         for check in _CHECKS:
             yield from check(group, nodes)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ozx.ome.model import OmeMetadata, parse_ome
 from ozx.ome.references import resolve_reference
 from ozx.ome.versions import is_understood
-from ozx.validation.nodes.facts import Hierarchy, NodeFacts
+from ozx.validation.nodes.facts import NodeFacts
 from ozx.validation.nodes.place import JsonPlace
 from ozx.zarr.array import ArrayMetadata
 from ozx.zarr.keys import join_path
@@ -38,10 +38,10 @@ class OmeGroup:
 class OmeNodes:
     """All nodes of a hierarchy, and the OME-Zarr metadata of groups with a supported version."""
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
-        self._nodes = nodes = hierarchy.nodes
+    def __init__(self, nodes: Mapping[str, NodeFacts], has_file: Callable[[str], bool] = lambda _: True) -> None:
+        self._nodes = nodes
         #: Returns whether a file has this key.
-        self.has_file = hierarchy.has_file
+        self.has_file = has_file
         self._groups = {path: group for path, node in nodes.items() if (group := _group_of(node)) is not None}
         self._sorted = sorted(self._groups)
 

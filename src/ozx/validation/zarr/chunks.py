@@ -7,7 +7,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -56,20 +55,15 @@ def check_data(
     yield from findings
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedArray:
-    """An array and its chunks; `decode` is None if ozx cannot decode the chunks."""
-
-    path: str
-    layout: ArrayLayout
-    decode: Callable[[Mapping[Lengths, bytes]], None] | None
+#: The layout of an array, and a function that decodes its chunks; None if ozx cannot decode them.
+_Array = tuple[ArrayLayout, Callable[[Mapping[Lengths, bytes]], None] | None]
 
 
-def _read_arrays(source: Source) -> tuple[dict[str, _CheckedArray], list[Finding]]:
+def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
     """Return the arrays by path, and findings about arrays whose chunks ozx cannot decode."""
     from ozx.store.extension_groups import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
 
-    arrays: dict[str, _CheckedArray] = {}
+    arrays: dict[str, _Array] = {}
     findings = []
     is_legacy = METADATA not in source
     for key in source.iter_keys():
@@ -83,8 +77,8 @@ def _read_arrays(source: Source) -> tuple[dict[str, _CheckedArray], list[Finding
             if not is_legacy and document.get("node_type") != "array":
                 continue
             layout = parse_v2_layout(document, path) if is_legacy else parse_layout(document, path, understands_opening)
-            arrays[path] = _CheckedArray(path, layout, None)
-            arrays[path] = _CheckedArray(path, layout, open_decoder(document, layout, path))
+            arrays[path] = layout, None
+            arrays[path] = layout, open_decoder(document, layout, path)
         except FormatError as error:
             # Checks of documents report faults of a document.
             message = f"the chunks of the array were not checked: {error.message}"
@@ -102,7 +96,7 @@ _Named = tuple[str, tuple[int, ...]]
 
 class _DataCheck:
     def __init__(
-        self, source: Source, arrays: Mapping[str, _CheckedArray], *, has_checksums: bool, progress: Progress
+        self, source: Source, arrays: Mapping[str, _Array], *, has_checksums: bool, progress: Progress
     ) -> None:
         self._source = source
         self._arrays = arrays
@@ -113,7 +107,7 @@ class _DataCheck:
         waiting: deque[Future[list[Finding]]] = deque()
         with working(jobs) as workers:
             try:
-                layouts = {path: array.layout for path, array in self._arrays.items()}
+                layouts = {path: layout for path, (layout, _) in self._arrays.items()}
                 for group in iter_key_groups(self._source.iter_keys(), layouts):
                     yield from _check_keys(group)
                     for task in self._tasks(group):
@@ -125,12 +119,12 @@ class _DataCheck:
             finally:
                 self._progress.stop_all()
 
-    def _tasks(self, group: KeyGroup) -> Iterator[tuple[_CheckedArray | None, list[_Named], list[Part]]]:
+    def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
         """Yield tasks for the workers: stored values with their positions in an array, or values outside of arrays."""
-        array = None if group.path is None else self._arrays[group.path]
-        if array is not None:
-            prefix, encode = f"{array.path}/" if array.path else "", array.layout.keys.encode
-            places = places_of(group.numbers, array.layout.stored_grid)
+        if group.path is not None:
+            array = self._arrays[group.path]
+            prefix, encode = f"{group.path}/" if group.path else "", array[0].keys.encode
+            places = places_of(group.numbers, array[0].stored_grid)
             named = ((prefix + encode(place), place) for place in places)
             yield from ((array, *batch) for batch in self._batches(named))
         if self._has_checksums:
@@ -149,11 +143,11 @@ class _DataCheck:
         if batch:
             yield batch, self._source.parts([key for key, _ in batch])
 
-    def _check(self, array: _CheckedArray | None, values: Sequence[_Named], parts: Sequence[Part]) -> list[Finding]:
+    def _check(self, array: _Array | None, values: Sequence[_Named], parts: Sequence[Part]) -> list[Finding]:
         findings: list[Finding] = []
         for (key, place), part in zip(values, parts, strict=True):
             try:
-                most = None if array is None else _most_stored(array)
+                most = None if array is None else _most_stored(array[0])
                 if array is None or (most is not None and part.length > most):
                     for _ in part.iter_blocks():
                         pass
@@ -185,26 +179,26 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
         yield make_finding("zarr/chunk-key", message, entry=strays[0], severity="error")
 
 
-def _check_value(array: _CheckedArray, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
+def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
     # sharding codec 1.0, "Binary shard format": the index, its checksum, and the positions of the inner chunks.
-    inner = dict(iter_inner_chunks(data, place, array.layout, key))
-    if array.decode is None:
+    layout, decode = array
+    inner = dict(iter_inner_chunks(data, place, layout, key))
+    if decode is None:
         return
     # Inner chunks past the array's edge hold no pixels of the array.
-    inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
+    inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, layout.grid)}
     try:
-        array.decode(inside)
+        decode(inside)
     except UndecodableError as error:
         at, reason = error.args
-        which = f"inner chunk {list(at)}" if array.layout.levels else "the chunk"
-        shape = "×".join(map(str, array.layout.chunks)) or "one"
+        which = f"inner chunk {list(at)}" if layout.levels else "the chunk"
+        shape = "×".join(map(str, layout.chunks)) or "one"
         message = f"{key}: {which} cannot be decoded to {shape} pixels: {reason}"
         yield make_finding("zarr/chunk-data", message, entry=key)
 
 
-def _most_stored(array: _CheckedArray) -> int | None:
+def _most_stored(layout: ArrayLayout) -> int | None:
     """Return the maximal length of a stored chunk, or None for shards, which may contain gaps of any length."""
-    layout = array.layout
     return None if layout.levels or not layout.item_size else largest_stored(prod(layout.chunks) * layout.item_size)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ozx.validation.nodes.document import NodeDocument
@@ -15,48 +15,33 @@ from ozx.zarr.json_reading import as_lengths
 
 # The kind and the settings of each codec in the Zarr specifications.
 
+#: ``array`` (array to array), ``serializer`` (array to bytes) or ``bytes`` (bytes to bytes).
 CodecKind = Literal["array", "serializer", "bytes"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting of a codec, with its valid values."""
-
-    expected: str
-    fits: Callable[[Any], bool]
-    is_required: bool = True
+#: The valid values of a setting in words, whether a value is one of them, and whether the setting is required.
+_Setting = tuple[str, Callable[[Any], bool], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class CodecSettings:
-    """The kind and the settings of one codec."""
-
-    # ``array`` (array to array), ``serializer`` (array to bytes) or ``bytes`` (bytes to bytes).
-    kind: CodecKind
-    # The specification, and its version.
-    document: str
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+def _one_of(*values: str, is_required: bool = True) -> _Setting:
+    return " or ".join(values), lambda value: isinstance(value, str) and value in values, is_required
 
 
-def _one_of(*values: str, is_required: bool = True) -> Setting:
-    return Setting(" or ".join(values), lambda value: isinstance(value, str) and value in values, is_required)
-
-
-def _integer(low: int, high: int | None = None) -> Setting:
+def _integer(low: int, high: int | None = None) -> _Setting:
     expected = f"an integer from {low}" + ("" if high is None else f" to {high}")
-    return Setting(expected, lambda value: type(value) is int and low <= value and (high is None or value <= high))
+    return expected, lambda value: type(value) is int and low <= value and (high is None or value <= high), True
 
 
 # A setting that accepts any value, because another rule checks it.
-_ANYTHING = Setting("", lambda _: True)
-_FLAG = Setting("true or false", lambda value: isinstance(value, bool), is_required=False)
+_ANYTHING: _Setting = "", lambda _: True, True
+_FLAG: _Setting = "true or false", lambda value: isinstance(value, bool), False
 
-#: Kind and settings of each codec, by its name.
-CODECS: dict[str, CodecSettings] = {
-    "transpose": CodecSettings("array", "transpose codec 1.0", {"order": _ANYTHING}),
+#: The kind of each codec by its name, its specification with the version, and its settings.
+CODECS: dict[str, tuple[CodecKind, str, dict[str, _Setting]]] = {
+    "transpose": ("array", "transpose codec 1.0", {"order": _ANYTHING}),
     # "endian: Required for data types for which endianness is applicable." `check_codecs` knows these types.
-    "bytes": CodecSettings("serializer", "bytes codec 1.0", {"endian": _one_of("little", "big", is_required=False)}),
-    "sharding_indexed": CodecSettings(
+    "bytes": ("serializer", "bytes codec 1.0", {"endian": _one_of("little", "big", is_required=False)}),
+    "sharding_indexed": (
         "serializer",
         "sharding codec 1.0",
         {
@@ -66,9 +51,9 @@ CODECS: dict[str, CodecSettings] = {
             "index_location": _one_of("start", "end", is_required=False),
         },
     ),
-    "vlen-bytes": CodecSettings("serializer", "vlen-bytes codec"),
-    "vlen-utf8": CodecSettings("serializer", "vlen-utf8 codec"),
-    "blosc": CodecSettings(
+    "vlen-bytes": ("serializer", "vlen-bytes codec", {}),
+    "vlen-utf8": ("serializer", "vlen-utf8 codec", {}),
+    "blosc": (
         "bytes",
         "blosc codec 1.0",
         {
@@ -76,15 +61,13 @@ CODECS: dict[str, CodecSettings] = {
             "clevel": _integer(0, 9),
             "shuffle": _one_of("noshuffle", "shuffle", "bitshuffle"),
             # "Required unless shuffle is "noshuffle", in which case the value is ignored." See `check_codecs`.
-            "typesize": Setting(
-                "a positive integer", lambda value: type(value) is int and value > 0, is_required=False
-            ),
+            "typesize": ("a positive integer", lambda value: type(value) is int and value > 0, False),
             "blocksize": _integer(0),
         },
     ),
-    "crc32c": CodecSettings("bytes", "crc32c codec 1.0"),
-    "gzip": CodecSettings("bytes", "gzip codec 1.0", {"level": _integer(0, 9)}),
-    "zstd": CodecSettings("bytes", "zstd codec", {"level": _integer(-131072, 22), "checksum": _FLAG}),
+    "crc32c": ("bytes", "crc32c codec 1.0", {}),
+    "gzip": ("bytes", "gzip codec 1.0", {"level": _integer(0, 9)}),
+    "zstd": ("bytes", "zstd codec", {"level": _integer(-131072, 22), "checksum": _FLAG}),
 }
 
 
@@ -143,7 +126,7 @@ def _check_chain(chain: _Chain, value: Any) -> Iterator[Finding]:
 def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterator[Finding]:
     # Core 3.1, "Codecs": "zero or more array -> array codecs; followed by exactly one array -> bytes codec; followed by
     # zero or more bytes -> bytes codecs." An unknown codec may be of any kind.
-    kinds = [CODECS[codec.name].kind if codec.name in CODECS else None for codec in codecs]
+    kinds = [CODECS[codec.name][0] if codec.name in CODECS else None for codec in codecs]
     serializers = [index for index, kind in enumerate(kinds) if kind == "serializer"]
     if len(serializers) > 1:
         names = " and ".join(codecs[index].name for index in serializers[:2])
@@ -172,16 +155,16 @@ def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterato
 
 
 def _check_settings(chain: _Chain, index: int, codec: NamedConfiguration) -> Iterator[Finding]:
-    known, found = CODECS[codec.name], codec.configuration
-    for name, setting in known.settings.items():
+    (_, document, settings), found = CODECS[codec.name], codec.configuration
+    for name, (expected, fits, is_required) in settings.items():
         if name not in found:
-            if setting.is_required or _is_needed(name, codec, chain):
-                message = f"expected the setting {name!r} of {codec.name} ({known.document}); it is missing"
+            if is_required or _is_needed(name, codec, chain):
+                message = f"expected the setting {name!r} of {codec.name} ({document}); it is missing"
                 yield chain.finding("zarr/codec-configuration", message, index)
-        elif not setting.fits(found[name]):
-            message = f"expected {setting.expected} for {name!r} of {codec.name}; found {shown(found[name])}"
+        elif not fits(found[name]):
+            message = f"expected {expected} for {name!r} of {codec.name}; found {shown(found[name])}"
             yield chain.finding("zarr/codec-configuration", message, index, "configuration", name)
-    for name in sorted(found.keys() - known.settings.keys()):
+    for name in sorted(found.keys() - settings.keys()):
         message = f"{ZARR_PYTHON} and {TENSORSTORE} refuse settings they do not know; found {shown(name)}"
         yield chain.finding("zarr/reader-refuses", message, index, "configuration", name)
     if codec.name == "transpose" and "order" in found:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ozx.ome.recovered import OZX, RECOVERED, describe_losses
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy
+from ozx.validation.nodes.facts import NodeFacts
 from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
@@ -219,9 +219,9 @@ class ConsolidatedCopies:
             elif not say_the_same(copy, node.document):
                 self._other.append(node.path)
 
-    def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
+    def findings(self, nodes: Mapping[str, NodeFacts]) -> Iterator[Finding]:
         """Yield findings about wrong and missing copies, and about copies of missing (not of unreadable) nodes."""
-        left = [path for path in self._copies or () if path not in hierarchy.nodes]
+        left = [path for path in self._copies or () if path not in nodes]
         # Not in core 3.1: zarr-python reads the copies instead of the documents.
         for paths, what in (
             (self._other, "copies that differ from their nodes"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ozx.extensions import ExtensionNode, find_handler
 from ozx.ome.references import resolve_reference
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import Hierarchy
+from ozx.validation.nodes.facts import NodeFacts
 from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
@@ -48,13 +48,13 @@ def check_extensions(node: NodeDocument) -> Iterator[Finding]:
     yield from _check_lists(node)
 
 
-def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
+def check_references(nodes: Mapping[str, NodeFacts]) -> Iterator[Finding]:
     """Yield findings about extensions that refer to other nodes."""
-    for path, node in hierarchy.nodes.items():
+    for path, node in nodes.items():
         for name, reference in node.references:
             # ZEP 10, "Application to sub-nodes": "A reference to the metadata as part of the extension itself".
             target = resolve_reference(path, reference)
-            if target is None or target not in hierarchy.nodes:
+            if target is None or target not in nodes:
                 where = "which lies outside of the hierarchy" if target is None else "where there is no node"
                 message = f"the extension {shown(name)} refers to {shown(reference)}, {where}"
                 yield JsonPlace(node.key, "/extensions").finding("zarr/extension-reference", message)

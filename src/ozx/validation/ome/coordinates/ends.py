@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ozx.ome.model import Axis
 from ozx.validation.nodes.place import MISSING, Check, JsonPlace, describe_found, expect_objects, expect_text
@@ -47,26 +47,24 @@ def check_systems(value: Any, place: JsonPlace, *, of_image: bool) -> Check[Syst
 _RULE = "ome/transformation-ends"
 
 
-class CheckedEnd(NamedTuple):
-    """The input or output of a transformation: a coordinate system's name, and its group's path (None: this group)."""
-
-    name: str
-    path: str | None
-    place: JsonPlace
-
-    def dimensions(self, systems: Systems) -> int | None:
-        """Return the number of axes of the coordinate system; None if it is not in `systems`, those of the group."""
-        axes = systems.get(self.name) if self.path is None else None
-        return None if axes is None else len(axes)
+#: The input or output of a transformation: its place, a coordinate system's name, and its group's path (None: this
+#: group).
+End = tuple[JsonPlace, str, str | None]
 
 
-def check_ends(
-    step: dict[str, Any], place: JsonPlace, systems: Systems
-) -> Check[tuple[CheckedEnd | None, CheckedEnd | None]]:
-    """Check the input and output of a transformation, and yield findings; return the ends that can be read."""
-    start = yield from _check_end(step.get("input", MISSING), place / "input", systems)
-    stop = yield from _check_end(step.get("output", MISSING), place / "output", systems)
-    return start, stop
+def check_ends(step: dict[str, Any], place: JsonPlace, systems: Systems) -> Check[tuple[list[End], list[int | None]]]:
+    """Check the input and output of a transformation, and yield findings; return the ends that can be read.
+
+    Also returns the number of axes of the input and of the output; None if the coordinate system is not in `systems`.
+    """
+    ends: list[End] = []
+    counts: list[int | None] = []
+    for key in ("input", "output"):
+        end = yield from _check_end(step.get(key, MISSING), place / key, systems)
+        axes = systems.get(end[1]) if end is not None and end[2] is None else None
+        counts.append(None if axes is None else len(axes))
+        ends += [] if end is None else [end]
+    return ends, counts
 
 
 def check_level_ends(step: dict[str, Any], path: Any, place: JsonPlace, systems: Systems) -> Check[str | None]:
@@ -94,7 +92,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: JsonPlace, systems:
     return name
 
 
-def _check_end(value: Any, place: JsonPlace, systems: Systems) -> Check[CheckedEnd | None]:
+def _check_end(value: Any, place: JsonPlace, systems: Systems) -> Check[End | None]:
     # "the `input` and `output` fields of `coordinateTransformations` MUST contain a json object, which MUST contain the
     # field `name` and MAY contain the field `path`."
     name = value.get("name") if isinstance(value, dict) else None
@@ -110,7 +108,7 @@ def _check_end(value: Any, place: JsonPlace, systems: Systems) -> Check[CheckedE
     # the same `zarr.json` file."
     if path is None:
         yield from _check_name(name, place, systems)
-    return CheckedEnd(name, path, place)
+    return place, name, path
 
 
 def _check_name(name: str, place: JsonPlace, systems: Systems) -> Check[None]:
