@@ -120,3 +120,15 @@ def test_no_array_at_a_path(image, tmp_path, node, message):
     ozx.pack(image, tmp_path / "a.ozx")
     with pytest.raises(UsageError, match=message):
         ozx.open_array(tmp_path / "a.ozx", node)
+
+
+def test_an_array_with_broken_metadata_is_not_called_missing(tmp_path):
+    document = {"zarr_format": 3, "node_type": "array"}  # without data_type
+    path = write_archive(
+        tmp_path / "a.ozx",
+        {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}', "bad/zarr.json": json.dumps(document).encode()},
+    )
+    with pytest.raises(FormatError, match="bad: zarr cannot open this node"):
+        ozx.open_array(path, "bad")
+    with pytest.raises(UsageError, match="it has no node 'nope'"):
+        ozx.open_array(path, "nope")

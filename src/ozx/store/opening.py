@@ -208,7 +208,7 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
         with refused_by_zarr(names):
             found = group[name]
     except FormatError as error:
-        if isinstance(error.__cause__, KeyError):
+        if isinstance(error.__cause__, KeyError) and node_document(store, names) is None:
             raise UsageError(f"it has no node {names!r}", path=given, hint=hint) from None
         raise error.at(given) from error.__cause__
     if not isinstance(found, zarr.Array):
