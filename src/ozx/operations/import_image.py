@@ -273,7 +273,7 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    given = locals()
+    given = locals()  # tests/surface/test_options.py compares the fields with the arguments
     options = _ImportOptions(**{field.name: given[field.name] for field in fields(_ImportOptions)})
     target = None if out is None else Place.output(out, remote=True)
     check_name("" if target is None else target.path, "an .ozx file")

@@ -231,12 +231,11 @@ def _plate(file: File, groups: Sequence[Sequence[int]]) -> PlateDescription | No
     wells = [well for well in found["wells"] if well["images"]]
     rows = max(found["rows"], *(well["row_index"] + 1 for well in wells))
     columns = max(found["columns"], *(well["column_index"] + 1 for well in wells))
-    return PlateDescription(
-        found.get("id"),
-        plate_names(rows, "letter"),
-        plate_names(columns, "number"),
-        {(well["row_index"], well["column_index"]): [(number, None) for number in well["images"]] for well in wells},
-    )
+    fields: dict[tuple[int, int], list[tuple[int, int | None]]] = {}
+    for well in wells:
+        place = well["row_index"], well["column_index"]
+        fields.setdefault(place, []).extend((number, None) for number in well["images"])
+    return PlateDescription(found.get("id"), plate_names(rows, "letter"), plate_names(columns, "number"), fields)
 
 
 class MicroscopeSource:
@@ -295,10 +294,10 @@ class MicroscopeSource:
             for z in depths:
                 read: tuple[tuple[int, int], NDArray[Any]] | None = None
                 for c in channels:
-                    plane = self._planes[c]
-                    if read is None or read[0] != plane[:2]:
-                        read = plane[:2], self._plane((t, c, z), plane, window)
-                    found = read[1] if plane[2] is None else read[1][..., plane[2]]
+                    image, channel, sample = plane = self._planes[c]
+                    if read is None or read[0] != (image, channel):
+                        read = (image, channel), self._plane((t, c, z), plane, window)
+                    found = read[1] if sample is None else read[1][..., sample]
                     pixels[t - times.start, c - channels.start, z - depths.start] = found
         return out
 

@@ -1,4 +1,4 @@
-"""Which requests are repeated after a failure, how often and after which pause.
+"""Which requests are repeated after a failure, and how often; `ozx.places.remote.requests` makes the pauses.
 
 A busy server states in the HTTP header ``Retry-After`` when a client may send the next request.
 """
