@@ -2,6 +2,8 @@
 
 import io
 import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import dask.array as da
 import numpy as np
@@ -159,6 +161,13 @@ def test_labels_without_t_or_z_are_those_that_add_labels_writes(out, axes):
             np.testing.assert_array_equal(root[f"labels/{name}/{level}"][...], root[f"labels/added/{level}"][...])
     with pytest.raises(UsageError, match="expected labels 'cells' of the shape"):
         write_image(out, pixels, axes="tczyx", labels={"cells": mask[..., 1:]}, force=True)
+
+
+def test_labels_without_t_or_z_go_to_other_processes(out):
+    array, mask = np.zeros((2, 3, 64, 64), "uint8"), PIXELS[0, :64, :64] > 2000
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        write_image(out, array, axes="tzyx", labels={"cells": mask}, executor=executor)
+    np.testing.assert_array_equal(ozx.open(out)["labels/cells/0"][...], mask[None, None])
 
 
 def test_unknown_dimensions_of_xarray_are_refused(out):

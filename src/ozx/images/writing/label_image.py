@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -60,8 +61,8 @@ def check_is_integer(dtype: np.dtype[Any]) -> None:
 class MaskPixels:
     """The pixels of a mask with the axes of a label image; of a coarser level, every `factors`-th pixel.
 
-    The first pixel stands for those that it replaces, as in `downsampling.halve` with the method ``nearest``. Those of
-    the full resolution know their values.
+    The first pixel stands for those that it replaces, as in `downsampling.halve` with the method ``nearest``. With
+    `knows_values`, they know the values that were read; without, they can go to another process.
     """
 
     def __init__(
@@ -72,11 +73,12 @@ class MaskPixels:
         dimensions: Dimensions,
         *,
         factors: Sequence[float] = (),
+        knows_values: bool = False,
     ) -> None:
         self._source, self._dimensions = source, dimensions
         # Those that were read; None if they are not asked for, or too many to give each a colour.
-        self._values: set[int] | None = None if factors else set()
-        self._lock = threading.Lock()
+        self._values: set[int] | None = set() if knows_values else None
+        self._lock: AbstractContextManager[object] = threading.Lock() if knows_values else nullcontext()
         self._factors = factors or (1,) * len(axes)
         self.axes, self.shape, self.dtype = axes, shape, source.dtype
         known = source.read_alignment
@@ -166,7 +168,7 @@ def new_label_image(
         for axis, length, own in zip(names, lengths, found, strict=True)
         if own < length
     ]
-    pixels = MaskPixels(mask, names, found, dimensions)
+    pixels = MaskPixels(mask, names, found, dimensions, knows_values=True)
     full = PyramidLevel(
         found,
         tuple(_placed(view.levels[0].scale, kept, 1.0)),
