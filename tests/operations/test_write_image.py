@@ -232,6 +232,12 @@ def test_blocks_that_differ_from_the_declared_ones_are_refused(out, change, foun
     assert os.listdir(out.parent) == [out.name]
 
 
+@pytest.mark.skipif(np.dtype("clongdouble").itemsize == 16, reason="this system has no longer numbers")
+def test_complex_numbers_of_more_than_128_bits_are_refused(out):
+    with pytest.raises(UnsupportedError, match=r"cannot store complex\d+: .* or complex numbers of at most 128 bits"):
+        write_image(out, np.zeros((8, 8), "clongdouble"))
+
+
 def test_masked_pixels_are_refused(out):
     with pytest.raises(UsageError, match="expected pixels without a mask"):
         write_image(out, PIXELS, labels={"cells": np.ma.masked_less(PIXELS, 9)})

@@ -311,7 +311,7 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
 def _check_targets(verb: Verb, targets: list[str]) -> None:
     if verb.done == "unpacked" and any(Place(target).kind() == "a URL" for target in targets):
         raise UsageError(
-            "--dask cannot write to a URL: a cluster may run the same task twice at once, and a run that fails would "
+            "--dask cannot unpack to a URL: a cluster may run the same task twice at once, and a run that fails would "
             "then remove objects that the other run has written",
             hint="Leave out --dask; --jobs N unpacks several files at a time.",
         )

@@ -107,7 +107,8 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
     dtype = array.dtype
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise UnsupportedError(
-            f"OME-Zarr cannot store {dtype}: expected bool, integers, floats of at most 64 bits or complex numbers",
+            f"OME-Zarr cannot store {dtype}: expected bool, integers, floats of at most 64 bits or complex numbers of "
+            "at most 128 bits",
             hint="Convert the pixels to one of these types.",
         )
     # Zarr core 3.1, "bytes codec": endian is for items of several bytes.
