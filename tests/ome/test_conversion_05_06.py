@@ -58,6 +58,12 @@ DOCUMENTS = [
 ]
 
 
+def test_path_that_is_no_text_is_kept():
+    wrong = image(level("0", ("scale", (0.5, 0.25))) | {"path": ["0"]})
+    newer = convert_group(wrong, "0.6", "here").document
+    assert newer["attributes"]["ome"]["multiscales"][0]["datasets"][0]["path"] == ["0"]
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_there_and_back(document):
     before = copy.deepcopy(document)

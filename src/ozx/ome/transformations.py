@@ -107,13 +107,14 @@ def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
 def with_systems(item: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
     """Convert image metadata from `with_axes` back to the form of 0.6, with the coordinate systems of `original`."""
     made: dict[str, Any] = {}
-    steps = {as_object(level).get("path"): _step_of(as_object(level)) for level in as_list(original.get("datasets"))}
+    # A path that is no text is kept, as validation reports it; it may be a list, which is no key.
+    steps = {str(level.get("path")): _step_of(level) for level in map(as_object, as_list(original.get("datasets")))}
     for key, value in item.items():
         if key == "axes":
             made["coordinateSystems"] = copy_json(as_list(original.get("coordinateSystems")))
             intrinsic_system({**original, "coordinateSystems": made["coordinateSystems"]})["axes"] = value
         elif key == "datasets":
-            made[key] = [_level_with_ends(level, steps[level.get("path")]) for level in value]
+            made[key] = [_level_with_ends(level, steps[str(level.get("path"))]) for level in value]
         else:
             made[key] = value
     if "coordinateTransformations" in original:
