@@ -87,6 +87,15 @@ def test_region_in_a_unit_of_an_image_without_units_is_refused(tmp_path):
         crop(tmp_path / "a.ozx", tmp_path, "x=1:2um")
 
 
+@pytest.mark.parametrize("wrong", [{"dimension_names": ["x"]}, {"zarr_format": 1.5}], ids=["names", "format"])
+def test_array_that_zarr_cannot_open_is_refused(tmp_path, wrong):
+    copy = shutil.copytree(IMAGE, tmp_path / "wrong.ome.zarr")
+    metadata = copy / "0/zarr.json"
+    metadata.write_text(json.dumps(json.loads(metadata.read_bytes()) | wrong))
+    with pytest.raises(FormatError, match="0: zarr cannot open this node"):
+        crop(copy, tmp_path, {"x": (3, 9)})
+
+
 def test_region_of_an_axis_in_an_unknown_unit_is_refused(tmp_path):
     group = write_image(tmp_path / "a", (64, 64), (16, 16), levels=1)
     attributes = group.attrs["ome"]

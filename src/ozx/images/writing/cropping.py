@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import zarr
 
 from ozx.codecs.pixel_codec import open_codec
+from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import UnsupportedError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
@@ -87,7 +88,8 @@ def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Itera
 def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyramid) -> Pyramid:
     """Return the levels to make of a cropped array; the array itself is left out if its chunks are moved."""
     first = subset.arrays[pyramid.array]
-    array = opened_array(group[join_path(start, pyramid.array)])
+    with refused_by_zarr(pyramid.array):
+        array = opened_array(group[join_path(start, pyramid.array)])
     pixels = Level(array, pyramid.array)
     if pixels.dtype.kind not in _KINDS:  # a text of one chunk may fill the memory, and no image has such pixels
         raise UnsupportedError(
