@@ -230,7 +230,7 @@ def test_what_cannot_be_saved_is_said(viewer, tmp_path):
     viewer.layers.clear()
     layer = viewer.add_image(np.ones((8, 8)))
     layer.rotate = 30
-    with pytest.raises(ozx.UnsupportedError, match="found rotation, shear or an affine transform"):
+    with pytest.raises(ozx.UnsupportedError, match="has rotation, shear or an affine transform"):
         viewer.layers.save(str(path), plugin=PLUGIN)
 
 
