@@ -29,6 +29,9 @@ _requests = {"read": 0, "write": 0, "read without zarr-python": 0, "write withou
 class SuiteStore(ozx.OzxStore):
     """An archive that takes the place of zarr-python's `MemoryStore`."""
 
+    #: Whether an array is about to write, so that it takes the session that writes.
+    is_written = False
+
     def __init__(self, store_dict: dict[str, Buffer] | None = None, *, read_only: bool = False) -> None:
         super().__init__(_path(), "w", sync=False, keep_partial=False)
         for key, value in (store_dict or {}).items():
@@ -55,8 +58,10 @@ class SuiteStore(ozx.OzxStore):
         return {key: cpu.Buffer.from_bytes(self._write.read(key) or b"") for key in found}
 
     @property
-    def archive_session(self) -> ArchiveSession:
+    def archive_session(self) -> ArchiveSession | None:
         """The present values, in a separate archive."""
+        if SuiteStore.is_written:
+            return None
         _requests["read"] += 1
         path, values = _path(), self._write
         with values.keys() as keys:
@@ -81,13 +86,17 @@ class SuiteArray(ozx.Array):
         return cls
 
     def _read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
-        self._reader = None
+        self._access = None
         found = super()._read(selections, out)
         _requests["read without zarr-python"] += found is not None
         return found
 
     def _write(self, selection: Any, value: Any) -> bool:
-        is_written = super()._write(selection, value)
+        self._access, SuiteStore.is_written = None, True
+        try:
+            is_written = super()._write(selection, value)
+        finally:
+            SuiteStore.is_written = False
         _requests["write without zarr-python"] += is_written
         return is_written
 
