@@ -51,7 +51,7 @@ def test_what_a_killed_run_left_is_replaced_on_demand(bucket):  # noqa: F811
     with pytest.raises(UsageError, match="found 1"):
         ozx.unpack("a.ozx", f"{bucket.url}/a")
     bucket.put("a/notes.txt", b"other")
-    with pytest.raises(UsageError, match=r"found 2 objects without zarr\.json"):
+    with pytest.raises(UsageError, match=r"are 2 objects, but no Zarr hierarchy to replace"):
         ozx.unpack("a.ozx", f"{bucket.url}/a", force=True)
     assert bucket.keys() == ["a/0/zarr.json", "a/notes.txt"]
     ozx.unpack("a.ozx", f"{bucket.url}/a", replace_folder=True)
