@@ -43,10 +43,10 @@ CASES = [
     ("kind: Timeout", "no answer in time", "connection"),
     (
         'ParseContentRange {\n value: "bytes 10-109/*",\n}',
-        "the server did not send the header Content-Range",
+        "the server did not say in the header Content-Range",
         "Download the file",
     ),
-    ("source: NoContentRange", "the server did not send the header Content-Range", "Download the file"),
+    ("source: NoContentRange", "the server did not say in the header Content-Range", "Download the file"),
     ("source: UnexpectedRange {\n expected: 10..110", "^[^ ]* the server sent another part", "Download the file"),
     ("kind: Redirect,\n source: TooManyRedirects", "^[^ ]* the server redirects the request in a", "Download the file"),
 ]

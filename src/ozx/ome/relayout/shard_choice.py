@@ -1,4 +1,7 @@
-"""Choice of shards, chunks and compressors: the requests, and the metadata of arrays that get them."""
+"""Choice of shards, chunks and compressors for existing arrays: the requests, and the new metadata.
+
+Those of new images are chosen in `ozx.images.writing.new_array_layout`.
+"""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ _CAUSES = (
 _ANSWERS = (
     (
         ("NotSupportedError", "NotPartial"),  # from HTTP servers; from object stores
-        "the server sent the whole file instead of the part (HTTP range requests)",
+        "the server sent the whole file: it does not support HTTP range requests",
     ),
     (
         ("ParseContentRange", "NoContentRange"),
-        "the server did not send the header Content-Range with the part and the length of the file",
+        "the server did not say in the header Content-Range which part it sent, and how long the file is",
     ),
     (("UnexpectedRange",), "the server sent another part of the file than the requested one"),
     (("TooManyRedirects",), "the server redirects the request in a circle"),
