@@ -164,20 +164,22 @@ def was_made(client: S3Object, mark: str) -> bool:
         found = client.find()
     except ResourceError:  # the error of the upload is the one to report
         return False
-    return found is not None and found[1] == mark
+    _, written = found or (0, None)
+    return written == mark
 
 
 def check_made(found: tuple[int, str] | None, size: int, mark: str, name: str) -> None:
     """Raise an error if the object that a server has after an upload is not the one with this length and mark."""
-    if found is not None and found[1] != mark:
+    length, written = found or (None, mark)
+    if written != mark:
         raise FormatError(
             "another program wrote this object at the same time; what was written here is lost",
             path=name,
             rule="zip/changed",
             hint="Look at the object, then run the command again.",
         )
-    if found is None or found[0] != size:
-        there = "no object" if found is None else f"{found[0]:,} bytes"
+    if length != size:
+        there = "no object" if length is None else f"{length:,} bytes"
         raise ResourceError(f"expected an object of {size:,} bytes on the server; found {there}", path=name)
 
 

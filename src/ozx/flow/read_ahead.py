@@ -44,8 +44,13 @@ class RemoteRange(NamedTuple):
     is_of_object_store: bool = False
 
 
-# One part of an entry, where it is, and whether it is the entry's last; no part: a whole entry, on this computer.
-_Piece = tuple[Entry, Part | None, RemoteRange | None, bool]
+class _Wanted(NamedTuple):
+    """One part of an entry, and where it is; without a part, a whole entry on this computer."""
+
+    entry: Entry
+    part: Part | None = None
+    place: RemoteRange | None = None
+    is_last: bool = True
 
 
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -63,14 +68,14 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
-    waiting: deque[tuple[list[_Piece], int, list[Future[bytes]]]] = deque()
+    waiting: deque[tuple[list[_Wanted], int, list[Future[bytes]]]] = deque()
     used = requests = 0
     threads = ThreadPoolExecutor(_MOST_REQUESTS, "ozx-request")
     parts: list[Part] = []  # of the entry that is not yet complete
     try:
         for batch in _batches(entries):
             start, length = _bounds(batch)
-            place = batch[0][2]
+            place = batch[0].place
             most = _MOST_REQUESTS if place is not None and place.is_of_object_store else _REQUESTS
             while waiting and (used + length > _ROOM or requests >= most):
                 done, size, futures = waiting.popleft()
@@ -96,16 +101,16 @@ def spans_of(entries: Iterable[Entry]) -> Iterator[tuple[int, int]]:
         yield from divided(*_bounds(batch), _LONGEST)
 
 
-def _batches(entries: Iterable[Entry]) -> Iterator[list[_Piece]]:
+def _batches(entries: Iterable[Entry]) -> Iterator[list[_Wanted]]:
     """Yield lists of parts that are read by the same requests; each part that is not on a server is a list of its own.
 
     A part joins the parts before it if it is so near that one request can read them all.
     """
-    batch: list[_Piece] = []
+    batch: list[_Wanted] = []
     start = stop = payload = 0
     for piece in _pieces(entries):
-        place = piece[2]
-        before = batch[-1][2] if batch else None
+        place = piece.place
+        before = batch[-1].place if batch else None
         is_joined = (
             before is not None
             and place is not None
@@ -125,21 +130,21 @@ def _batches(entries: Iterable[Entry]) -> Iterator[list[_Piece]]:
         yield batch
 
 
-def _bounds(batch: list[_Piece]) -> tuple[int, int]:
+def _bounds(batch: list[_Wanted]) -> tuple[int, int]:
     """Return offset and length of the bytes to request; 0 and 0 if nothing is on a server."""
-    first, last = batch[0][2], batch[-1][2]
+    first, last = batch[0].place, batch[-1].place
     return (0, 0) if first is None or last is None else (first.start, last.stop - first.start)
 
 
-def _pieces(entries: Iterable[Entry]) -> Iterator[_Piece]:
+def _pieces(entries: Iterable[Entry]) -> Iterator[_Wanted]:
     for entry in entries:
         places = [place_of(part) for part in entry.parts] if entry.size <= _ROOM else []
         if not any(place is not None for place in places):
-            yield entry, None, None, True
+            yield _Wanted(entry)
             continue
         last = len(places) - 1
         for number, (part, place) in enumerate(zip(entry.parts, places, strict=True)):
-            yield entry, part, place, number == last
+            yield _Wanted(entry, part, place, number == last)
 
 
 def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> RemoteRange | None:
@@ -152,7 +157,7 @@ def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> R
     return place._replace(take=lambda offset, data: read_part(change(BytesPart(take(offset, data)))))
 
 
-def _finish(batch: list[_Piece], futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
+def _finish(batch: list[_Wanted], futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
     """Wait for a batch and yield its completed entries; `parts` holds the first parts of an incomplete entry."""
     data, (start, _) = b"".join(future.result() for future in futures), _bounds(batch)
     for entry, part, place, is_last in batch:

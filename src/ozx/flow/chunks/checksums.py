@@ -42,7 +42,7 @@ class ChecksummedChunks(InnerChunks):
 
     def _iter_runs(self, found: FoundChunks, wanted: NDArray[np.int64], change: int) -> Iterator[Part]:
         """Divide the found parts, each of which has one or more chunks."""
-        first, lengths, rows = 0, found.lengths.tolist(), (self, found.lengths, wanted)
+        first, lengths, rows = 0, found.lengths.tolist(), _Rows(self, found.lengths, wanted)
         known: dict[int, int] = {}  # equal lengths are one number
         for part in found.parts:
             offset, end = 0, part.length
@@ -66,19 +66,26 @@ class ChecksummedChunks(InnerChunks):
         )
 
 
+class _Rows(NamedTuple):
+    """Chunks that were found together: their lengths as they are stored, and their numbers, for messages."""
+
+    chunks: ChecksummedChunks
+    lengths: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+
 class _ChecksummedRun(NamedTuple):
     """Adjacent chunks whose checksums are added, or compared and removed; tuples, as there may be millions of runs."""
 
     stored: Part
-    # Chunks that were found together: their lengths as they are stored, and their numbers, for messages.
-    rows: tuple[ChecksummedChunks, NDArray[np.int64], NDArray[np.int64]]
+    rows: _Rows
     first: int  # the first row
     stop: int
     length: int
 
     @property
     def is_added(self) -> bool:
-        return self.rows[0].is_added
+        return self.rows.chunks.is_added
 
     def iter_blocks(self) -> Iterator[bytes]:
         if self.stop - self.first > 1:
@@ -119,7 +126,7 @@ class _ChecksummedRun(NamedTuple):
 
     def read_into(self, view: memoryview) -> None:
         is_added, start, bounds = self.is_added, 0, []
-        for length in self.rows[1][self.first : self.stop].tolist():
+        for length in self.rows.lengths[self.first : self.stop].tolist():
             end = start + length - (0 if is_added else CHECKSUM_BYTES)
             bounds.append((start, end))
             start = end + (CHECKSUM_BYTES if is_added else 0)
@@ -140,8 +147,7 @@ class _ChecksummedRun(NamedTuple):
                 raise self._mismatch(self.first + place)
 
     def _mismatch(self, row: int) -> FormatError:
-        chunks, _, numbers = self.rows
-        return chunks.damaged(int(numbers[row]), "the checksum differs")
+        return self.rows.chunks.damaged(int(self.rows.numbers[row]), "the checksum differs")
 
 
 def _stored(checksum: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ozx.archive.names.decoding import name_fault
@@ -14,6 +15,7 @@ from ozx.validation.rules.findings import each, make_finding
 
 if TYPE_CHECKING:
     from ozx.archive.audit.facts import ArchiveFacts
+    from ozx.archive.columns import Columns
 
 # rules/zip.toml gives the figures and the readers they come from.
 LARGE_ENTRY = 2 << 30
@@ -113,20 +115,21 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
     )
 
 
+def _finding_of_header(columns: Columns, rule: str, fault: tuple[int, str]) -> Finding:
+    entry, message = fault
+    name = columns.name(entry)
+    return make_finding(rule, f"entry {name!r}: {message}", entry=name, offset=int(columns.header_offsets[entry]))
+
+
 def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     columns = facts.columns
     for rule in ("zip/truncated", "zip/local-header"):
-        faults = [fault for fault in facts.local.faults if fault[2] == rule]
+        faults = [(entry, message) for entry, message, broken in facts.local.faults if broken == rule]
         # 4.3.2: each entry has a local header that corresponds to its header in the central directory.
         yield from each(
             rule,
             faults,
-            lambda fault: make_finding(
-                fault[2],
-                f"entry {columns.name(fault[0])!r}: {fault[1]}",
-                entry=columns.name(fault[0]),
-                offset=int(columns.header_offsets[fault[0]]),
-            ),
+            partial(_finding_of_header, columns, rule),
         )
     # 4.3.9: the data descriptor agrees with the central directory.
     message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
