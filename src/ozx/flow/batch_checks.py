@@ -30,11 +30,7 @@ def check_distinct(
     alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     real_folder = cache(os.path.realpath)
     for source, target in zip(sources, targets, strict=True):
-        path, place = target, Place(target)
-        if not place.is_remote:
-            # The name itself is not resolved: a new file replaces a link, not the target of the link.
-            folder, name = os.path.split(os.path.abspath(target))
-            path = os.path.join(real_folder(folder), name)
+        path = Place(target).resolved(real_folder)
         other = seen.get(path)
         if other == source:
             raise UsageError(f"{Place(source).name} is given twice", hint="Name each source once.")
@@ -42,16 +38,16 @@ def check_distinct(
             both = " and ".join(Place(each).name for each in (other, source))
             raise UsageError(f"{both} would both become {target}", hint=f"{verb} them into different folders.")
         seen[path] = source
-        if not place.is_remote:
-            fellows = alike[unicodedata.normalize("NFC", path).casefold()]
-            for other, other_target in fellows:
-                if _is_one_file(other_target, target, default=folds_names):
-                    both = " and ".join(Place(each).name for each in (other, source))
-                    raise UsageError(
-                        f"{both} would become {other_target} and {target}, which this system may treat as one file",
-                        hint=f"{verb} them into different folders.",
-                    )
-            fellows.append((source, target))
+        fellows = alike[unicodedata.normalize("NFC", path).casefold()]
+        for other, other_target in fellows:
+            # The names of objects are always told apart; a URL is no absolute path.
+            if _is_one_file(other_target, target, default=folds_names and os.path.isabs(path)):
+                both = " and ".join(Place(each).name for each in (other, source))
+                raise UsageError(
+                    f"{both} would become {other_target} and {target}, which this system may treat as one file",
+                    hint=f"{verb} them into different folders.",
+                )
+        fellows.append((source, target))
 
 
 def _is_one_file(first: str, second: str, *, default: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -272,6 +272,11 @@ class Place:
     def full_path(self) -> str:
         """Return a URL unchanged, and a path as an absolute path without ``..``, for records and comparisons."""
         return self.path if self.is_remote else os.path.abspath(self.path)
+
+    def resolved(self, real_folder: Callable[[str], str] = os.path.realpath) -> str:
+        """Return a URL unchanged, and a path whose folder has no links; a new file replaces a link, not its target."""
+        folder, name = os.path.split(self.full_path())
+        return self.path if self.is_remote else os.path.join(real_folder(folder), name)
 
     def local_name(self) -> str:
         """Return the path, or the name that a copy of what stands at the URL would have in the working directory."""

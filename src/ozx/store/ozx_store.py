@@ -282,7 +282,7 @@ class OzxStore(Store):
     @property
     def _supports_sync_io(self) -> bool:
         # zarr 3.2 and later read without an event loop where possible; remote files need one to read in parallel.
-        return self._read is None or not self._read.is_remote
+        return self._read is None or not self._read.awaits
 
     @property
     def _values(self) -> ArchiveSession | WriteSession:
@@ -369,8 +369,7 @@ class OzxStore(Store):
         """Return the result of `get` for each key and range, in the order of the requests."""
         found = [self.get(key, prototype, wanted) for key, wanted in key_ranges]
         # A local file is read without waiting; a server answers all requests at a time.
-        is_remote = self._read is not None and self._read.is_remote
-        return list(await asyncio.gather(*found)) if is_remote else [await each for each in found]
+        return [await each for each in found] if self._supports_sync_io else list(await asyncio.gather(*found))
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""

@@ -75,8 +75,8 @@ class ArchiveSession:
         return False
 
     @property
-    def is_remote(self) -> bool:
-        """Whether the archive is on a server."""
+    def awaits(self) -> bool:
+        """Whether reading waits for requests, which an event loop makes side by side."""
         return hasattr(self.source, "read_view_async")
 
     @property
@@ -111,7 +111,7 @@ class ArchiveSession:
 
     async def ensure_open(self) -> None:
         """Open a remote archive in a thread, so that the event loop is not blocked; do nothing for a local archive."""
-        if self._reader is None and self.is_remote:
+        if self._reader is None and self.awaits:
             await asyncio.to_thread(lambda: self.reader)
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class ArchiveSession:
 
         For short local reads, the hand-over to a thread takes longer than the read.
         """
-        if not self.is_remote:
+        if not self.awaits:
             if byte_range is None and (self.size(key) or 0) >= READ_BY_THREAD:
                 return await asyncio.to_thread(self.read, key)
             return self.read(key, byte_range)
