@@ -1,12 +1,13 @@
-"""Calls of public functions: system errors, former names of arguments, and flags that are neither True nor False."""
+"""Calls and results of public functions: system errors, former argument names, flags that are no booleans, JSON."""
 
 from __future__ import annotations
 
 import errno
 import warnings
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from ozx.errors import MissingFileError, OzxWarning, ResourceError, UsageError, resource_errors
 
@@ -50,3 +51,23 @@ def public_call(**renamed: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
+
+
+def plain_json(value: Any) -> Any:
+    """Return a Python result as JSON values: dataclasses as objects, tuples as arrays."""
+    if is_dataclass(value):
+        return {field.name: plain_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain_json(item) for name, item in value.items()}
+    return [plain_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+class JsonResult:
+    """Base of the dataclasses that verbs return: their fields are the JSON output of the command."""
+
+    __slots__ = ()
+    _SCHEMA: ClassVar[int] = 2  # the number of the schema of this output
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ``--json`` output of the command as a dictionary."""
+        return {"schema": self._SCHEMA, **plain_json(self)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
@@ -23,7 +23,6 @@ from ozx.ome.edit.plan import Change, EditPlan
 from ozx.ome.edit.request import Contrast, Edits, PixelSize, Translation, parse_edits, unit_note
 from ozx.places.byte_source import FileSource
 from ozx.places.place import Place
-from ozx.zarr.json_reading import JsonResult
 from ozx.zarr.keys import is_metadata_key
 
 

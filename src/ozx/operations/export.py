@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, plain_json, public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import beside_source, check_name, swept_notes
@@ -18,7 +18,6 @@ from ozx.places.byte_source import read_in_runs
 from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import checked_jobs, processors
-from ozx.zarr.json_reading import JsonResult, plain_json
 from ozx.zarr.keys import join_path
 
 if TYPE_CHECKING:

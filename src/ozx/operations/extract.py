@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.plans.ome_version import VersionChoice, in_version
@@ -30,7 +30,7 @@ from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
-from ozx.zarr.json_reading import JsonResult, parse_document
+from ozx.zarr.json_reading import parse_document
 from ozx.zarr.keys import is_metadata_key, join_path
 
 # The most images that a result describes; a plate has tens of thousands of similar images.

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct
@@ -41,7 +41,6 @@ from ozx.readers.imported import Claims, growth_notes, has_images, other_metadat
 from ozx.readers.registry import open_images
 from ozx.readers.tiff.opening import count_files
 from ozx.readers.tiff.pages import parse_axes
-from ozx.zarr.json_reading import JsonResult
 
 if TYPE_CHECKING:  # loads zarr and Pillow
     from ozx.images.thumbnail import Picture

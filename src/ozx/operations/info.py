@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ozx.archive.other_formats import describe_names
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
 from ozx.flow.sources.opening import open_view
@@ -20,7 +20,7 @@ from ozx.ome.plates import Well, plate_wells
 from ozx.ome.recovered import describe_loss, losses_below, losses_of
 from ozx.ome.versions import describe_draft, is_known
 from ozx.places.place import Place
-from ozx.zarr.json_reading import JsonResult, as_object, parse_document
+from ozx.zarr.json_reading import as_object, parse_document
 
 #: The most images that an `Inspection` describes level by level; for other images it has only nodes and wells.
 MOST_IMAGES = 100

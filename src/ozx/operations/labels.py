@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
 from ozx.flow.chunks.spool import open_spool
 from ozx.flow.entry import BytesPart, Entry
@@ -19,7 +19,6 @@ from ozx.ome.conversion_05_06 import VERSIONS
 from ozx.ome.images import LABELS, image_paths, label_paths
 from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
-from ozx.zarr.json_reading import JsonResult
 from ozx.zarr.keys import join_path
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
+from ozx.calls import JsonResult
 from ozx.errors import OzxError, UsageError
 from ozx.file_changes import modified
 from ozx.flow.entry import BytesPart, Entry
@@ -43,7 +44,6 @@ from ozx.places.place import Place
 from ozx.progress import Progress, begin_phase, needs_total
 from ozx.threads import Workers, working
 from ozx.validation.container.one_hierarchy import check_new_metadata
-from ozx.zarr.json_reading import JsonResult
 from ozx.zarr.keys import ROOT_METADATA
 
 if TYPE_CHECKING:

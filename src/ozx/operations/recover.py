@@ -16,7 +16,7 @@ from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.temporary import is_partial
-from ozx.calls import public_call
+from ozx.calls import plain_json, public_call
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
@@ -40,7 +40,7 @@ from ozx.streaming.open_chunks import chunks_of
 from ozx.streaming.recovered_chunks import waiting_values
 from ozx.threads import map_ahead, working
 from ozx.validation.container.rfc9 import check_surroundings
-from ozx.zarr.json_reading import Document, as_object, plain_json
+from ozx.zarr.json_reading import Document, as_object
 from ozx.zarr.keys import METADATA, ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 
 # The most keys that a result lists; their total number is always given.

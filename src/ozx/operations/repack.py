@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
@@ -32,7 +32,6 @@ from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.threads import working
 from ozx.validation.container.one_hierarchy import check_new_metadata
-from ozx.zarr.json_reading import JsonResult
 
 # The most arrays that a result describes; a plate has tens of thousands of similar arrays.
 _DESCRIBED = 100

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.file_changes import mark_of
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import beside_source
 from ozx.places.place import Place, StrPath
-from ozx.zarr.json_reading import JsonResult
 
 # The thumbnail cache of desktops (freedesktop.org, Thumbnail Managing Standard 0.9.0).
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
@@ -26,7 +26,6 @@ from ozx.ome.comment import parse_comment, warn_of_unknown_keys
 from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.threads import working
-from ozx.zarr.json_reading import JsonResult
 from ozx.zarr.keys import ROOT_METADATA
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from ozx.calls import public_call
+from ozx.calls import JsonResult, public_call
 from ozx.errors import UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
@@ -36,7 +36,6 @@ from ozx.ome.conversion_05_06 import checked_version
 from ozx.ome.relayout.layout_choice import LayoutChoice
 from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
-from ozx.zarr.json_reading import JsonResult
 
 
 @dataclass(frozen=True, slots=True)

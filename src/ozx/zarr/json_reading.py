@@ -6,8 +6,8 @@ import json
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from ozx.errors import FormatError, UsageError
 from ozx.zarr.keys import is_legacy_metadata_key, is_metadata_key
@@ -247,26 +247,6 @@ def copy_json(value: Any) -> Any:
                 holder[key] = inner.copy()  # type: ignore[index]
                 waiting.append(holder[key])  # type: ignore[index]
     return root[0]
-
-
-def plain_json(value: Any) -> Any:
-    """Return a Python result as JSON values: dataclasses as objects, tuples as arrays."""
-    if is_dataclass(value):
-        return {field.name: plain_json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {name: plain_json(item) for name, item in value.items()}
-    return [plain_json(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-class JsonResult:
-    """Base of the dataclasses that verbs return: their fields are the JSON output of the command."""
-
-    __slots__ = ()
-    _SCHEMA: ClassVar[int] = 2  # the number of the schema of this output
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the ``--json`` output of the command as a dictionary."""
-        return {"schema": self._SCHEMA, **plain_json(self)}
 
 
 def as_object(value: Any) -> dict[str, Any]:

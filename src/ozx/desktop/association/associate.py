@@ -6,13 +6,13 @@ import os
 import sys
 from dataclasses import dataclass
 
+from ozx.calls import JsonResult
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.open_with import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Action, Desktop, DesktopChanges
 from ozx.errors import UsageError, resource_errors
-from ozx.zarr.json_reading import JsonResult
 
 
 def _this_desktop() -> Desktop:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ozx.zarr.json_reading import JsonResult
+from ozx.calls import JsonResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from ozx.calls import plain_json
 from ozx.errors import FormatError, UnsupportedError
 from ozx.ome.colors import parse_shown_channels
 from ozx.ome.images import LABELS
@@ -41,7 +42,7 @@ from ozx.ome.subset.levels import (
 from ozx.ome.subset.region import IndexRange, Selection, find_channels
 from ozx.zarr.array import parse_array
 from ozx.zarr.extensions import EXTENSIONS, check_understood
-from ozx.zarr.json_reading import Document, as_list, as_object, plain_json
+from ozx.zarr.json_reading import Document, as_list, as_object
 from ozx.zarr.keys import METADATA, breadth_first, join_path, paths_above
 from ozx.zarr.layout import ArrayLayout, parse_layout
 
