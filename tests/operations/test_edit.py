@@ -100,15 +100,6 @@ def test_a_translation_is_in_a_unit_of_its_axis(tmp_path):
         edit(path, translation="x=10s")
 
 
-def test_contrast_is_set_by_the_new_name_of_a_channel(packed):
-    path = packed("image")
-    edit(path, channel_names=["Cytoplasm", "GFP"], contrast={"cytoplasm": (1, 2), "GFP": (3, 4)})
-    channels = ozx.open_image(path).channels
-    assert [(channel.name, channel.contrast) for channel in channels] == [("Cytoplasm", (1, 2)), ("GFP", (3, 4))]
-    edit(path, channel_names=["A", None], contrast={"cytoplasm": (5, 6), "GFP": (7, 8)})
-    assert [channel.contrast for channel in ozx.open_image(path).channels] == [(5, 6), (7, 8)]
-
-
 def test_one_pixel_size_with_a_unit_keeps_z_and_its_unit(tmp_path):
     path = tmp_path / "stack.ozx"
     ozx.write_image(path, np.zeros((3, 8, 8), "uint8"), axes="zyx", pixel_size="z=2um,y=1um,x=1um")
@@ -129,10 +120,12 @@ def test_contrast_is_set_by_name_or_number_of_a_channel(packed):
     edit(path, contrast="1=5:700")
     windows = [channel["window"] for channel in document(path)["attributes"]["ome"]["omero"]["channels"]]
     assert [(window["start"], window["end"]) for window in windows] == [(100, 4000), (5, 700)]
+    edit(path, channel_names=["Hoechst", None], contrast={"hoechst": (1, 2), "GFP": (3, 4)})  # by the new names
+    assert [channel.contrast for channel in ozx.open_image(path).channels] == [(1, 2), (3, 4)]
     with pytest.raises(UsageError, match="names or numbers of its channels; got 'Cy5'"):
         edit(path, contrast="Cy5=0:1")
     with pytest.raises(UsageError, match="channel 0 is given twice"):
-        edit(path, contrast={"DAPI": (0, 1), 0: (0, 1)})
+        edit(path, contrast={"Hoechst": (0, 1), 0: (0, 1)})
 
 
 @pytest.mark.filterwarnings("ignore:Object at METADATA.ome.xml")  # zarr-python, about a file that is no node
@@ -151,6 +144,8 @@ def test_every_image_is_edited_and_nothing_else(packed, name):
     assert {finding.id for finding in report.findings} <= {"rfc9/sharding"}
     assert next(iter(after)) == "zarr.json"
     for node in IMAGES[name]:
+        with ZipStore(path, mode="r") as store:
+            open_ome_zarr(zarr.open_group(store, path=node, mode="r"))
         old = json.loads(before[f"{node}/zarr.json".removeprefix("/")])
         new = document(path, node)
         for change in [change for change in result.changes if change.node == node]:
@@ -164,24 +159,6 @@ def test_every_image_is_edited_and_nothing_else(packed, name):
         assert [scale[-2:] for scale in scales(path, node)] == [
             [0.65 * 2**level] * 2 for level in range(len(scales(path, node)))
         ]
-
-
-@pytest.mark.parametrize("name", HIERARCHIES)
-def test_pixels_stay_and_other_readers_see_the_edit(packed, name):
-    path = packed(name)
-    edit(path, pixel_size=DOUBLED, sync=False)
-    old = zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r")
-    with ZipStore(path, mode="r") as store:
-        new = zarr.open_group(store, mode="r")
-        for node in IMAGES[name]:
-            for level in old[node].array_keys() if node else old.array_keys():
-                key = f"{node}/{level}".removeprefix("/")
-                np.testing.assert_array_equal(new[key][...], old[key][...])
-            model = open_ome_zarr(new[node] if node else new)
-            assert [
-                dataset.coordinateTransformations[0].scale[-1]
-                for dataset in model.ome_attributes.multiscales[0].datasets
-            ] == [scale[-1] for scale in scales(path, node)]
 
 
 def test_the_layout_of_documents_stays(packed):

@@ -132,11 +132,6 @@ def test_what_is_no_manifest(packed, text):
         verify(packed)
 
 
-def test_a_missing_file_is_named_first(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        verify(tmp_path / "missing.ozx")
-
-
 def test_a_checksum_is_compared_too(tmp_path):
     source = make_image(tmp_path / "cells.ome.zarr")
     path = tmp_path / "cells.ozx"
