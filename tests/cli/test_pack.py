@@ -28,14 +28,6 @@ def test_source_and_out(capsys, here):
     assert sorted(os.listdir(here)) == ["cells.ome.zarr", "new-name", "other.ozx"]
 
 
-def test_a_wrong_source_gives_1_with_rule_and_hint(capsys, here):
-    (here / "empty").mkdir()
-    code, out, err = ozx(capsys, "pack", "empty", "a.ozx")
-    assert (code, out) == (1, "")
-    assert "[rfc9/root]" in err
-    assert "\nhint: " in err
-
-
 def test_some_failures_give_3_and_a_summary(capsys, here, cells):
     (here / "bad.zarr").mkdir()
     code, out, err = ozx(capsys, "pack", "bad.zarr", cells, "--out-dir", "packed", "--jobs", 2)
