@@ -90,8 +90,7 @@ def test_two_names_of_a_lost_value_are_both_lost(attempt):
 def test_what_seems_to_be_replaced_by_a_damaged_header_is_not_complete(attempt):
     values = {**VALUES, "OME/x": b"free"}
     headers = build(values).build()
-    start, end = headers.index(b"PK\1\2"), headers.rindex(b"PK\5\6")
-    places = [at for at in range(start, end) if headers.startswith(b"PK\1\2", at)] + [end]
+    places = [*directory_headers(headers), headers.rindex(b"PK\5\6")]
     second, third = headers[places[3] : places[4]], headers[places[4] : places[5]]
     # The header of 0/c/1/0 is overwritten by that of 0/c/0/1, of which the first copy leads elsewhere.
     data = headers[: places[3]] + second[:42] + b"\1\0\0\0" + second[46:] + second + headers[places[5] :]

@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-import zarr
 from streams import assert_same_images, assert_valid, wait_until_encoded
 
 import ozx
@@ -70,12 +69,7 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
 def test_a_plate(out, version):
     plate = {"B/3": 2, "A/1": 1}
     words = {**WORDS, "shape": (None, 2, 300, 400), "ome_version": version, "plate_shape": (8, 12)}
-    with stream(
-        out,
-        plate=plate,
-        **words,
-        **SAID,
-    ) as frames:
+    with stream(out, plate=plate, **words, **SAID) as frames:
         for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
             frames.append(frame, position="B/3/0")
             frames.append(frame[::-1], position=1)
@@ -93,20 +87,6 @@ def test_a_plate(out, version):
     assert not ozx.validate(out, level="data").findings
 
 
-def test_ome_zarr_models_accepts_a_plate(out):
-    models = pytest.importorskip("ome_zarr_models.v05")
-    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "C/2": 2}, **WORDS) as frames:
-        for position in ("A/1/0", "C/2/0", "C/2/1"):
-            for frame in PIXELS.reshape(-1, 300, 400):
-                frames.append(frame, position=position)
-    with zarr.storage.ZipStore(out, mode="r") as store:
-        group = zarr.open_group(store, mode="r")
-        assert models.HCS.from_zarr(group).attributes.ome.plate.field_count == 2
-        models.Well.from_zarr(group["C/2"])
-        models.Image.from_zarr(group["C/2/1"])
-        np.testing.assert_array_equal(group["C/2/1/0"][...], PIXELS)
-
-
 def test_records_of_frames(out):
     with stream(out, shape=(None, 2, 300, 400), **WORDS, **SAID) as frames:
         for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
@@ -121,9 +101,6 @@ def test_records_of_frames(out):
     assert records["time"].metadata.dimension_names == ("t", "c")
     assert records["state"][3, 1] == "é7"
     assert [records["late"][3, 1], np.isnan(records["late"][...]).sum()] == [3, 9]
-    with zarr.storage.ZipStore(out, mode="r") as store:
-        models = pytest.importorskip("ome_zarr_models.v05")
-        assert len(models.Image.from_zarr(zarr.open_group(store, mode="r")).ome_attributes.multiscales) == 1
 
 
 def test_records_of_fields_of_a_plate_and_of_early_stops(out):
@@ -171,14 +148,6 @@ def test_late_metadata_of_one_position(out):
     images = ozx.inspect(out).images
     assert [(image.name, image.channels[0].label) for image in images] == [("a", "Channel 0"), ("right", "GFP")]
     assert [image.levels[0].scale for image in images] == [(1, 0.5, 0.5)] * 2
-
-
-def test_positions_without_frames_are_said(out):
-    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 2}, **WORDS) as frames:
-        take_all(frames)
-    assert frames.result.notes == ("2 positions have no frames; their pixels are zero",)
-    assert ozx.open(out)["A/2/1/0"].shape == (1, 2, 300, 400)
-    assert_valid(out)
 
 
 def test_frames_are_copied_and_several_threads_write(out):
