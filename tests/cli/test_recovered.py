@@ -85,12 +85,6 @@ def test_only_the_mark_differs_from_the_damaged_file(recovered):
     assert values_of(recovered).items() - before.items() == {("zarr.json", values_of(recovered)["zarr.json"])}
 
 
-def test_a_whole_file_gets_no_mark(cells, tmp_path, capsys):
-    run(capsys, "recover", cells, tmp_path / "saved.ozx")
-    assert mark_of(tmp_path / "saved.ozx") is None
-    assert "recovered" not in run(capsys, "info", tmp_path / "saved.ozx")
-
-
 def test_info_and_validate_show_the_sentences(recovered, capsys):
     shown = " ".join(run(capsys, "info", recovered).split())
     assert SENTENCE in shown

@@ -268,11 +268,6 @@ def napari(use_napari):
     assert calls == ["run"]
 
 
-def test_napari_shows_the_layers_of_our_reader(path, napari):
-    assert run(["view", str(path), "--with", "napari"]) == 0
-    assert [layer.name for layer in napari.layers] == ["Nuclei", "Cytoplasm", "cells"]
-
-
 def test_napari_begins_with_the_view_of_a_link(tmp_path, napari):
     ozx.write_image(
         tmp_path / "a.ozx",

@@ -172,17 +172,6 @@ def test_the_layout_of_documents_stays(packed):
     assert values_of(path)["A/1/0/zarr.json"] == indented.replace(b'"Nuclei"', b'"DAPI"')
 
 
-def test_a_dry_run_tells_the_same_and_leaves_the_file(packed):
-    path = packed()
-    before = state(path)
-    told = edit(path, pixel_size=DOUBLED, dry_run=True)
-    assert state(path) == before
-    assert not told.written
-    done = edit(path, pixel_size=DOUBLED)
-    assert (done.differences, done.changes) == (told.differences, told.changes)
-    assert state(path) != before
-
-
 def test_where_all_is_so_already_nothing_is_written(packed):
     path = packed("plate")
     edit(path, pixel_size=DOUBLED, name="P")
@@ -190,15 +179,6 @@ def test_where_all_is_so_already_nothing_is_written(packed):
     result = edit(path, pixel_size=DOUBLED, name="P")
     assert (result.written, result.differences, result.changes) == (False, (), ())
     assert state(path) == before
-
-
-def test_the_name_of_a_plate_is_that_of_the_plate(packed):
-    path = packed("plate")
-    result = edit(path, name="Screen 7", channel_names=["A", "B"])
-    assert document(path)["attributes"]["ome"]["plate"]["name"] == "Screen 7"
-    assert document(path, "A/1/0")["attributes"]["ome"]["multiscales"][0]["name"] == "Well A1, field 1"
-    assert (result.differences[0].node, result.differences[0].what) == ("", "name")
-    assert len({difference.node for difference in result.differences}) == 7
 
 
 def test_of_several_images_one_has_to_be_named(packed):
@@ -293,14 +273,6 @@ def test_a_label_image_that_is_missing_is_told(packed):
     assert scales(path, "labels/cells")[0] == [0.65, 0.65]
 
 
-def test_the_metadata_of_the_original_file_is_not_edited_and_that_is_said(packed):
-    path = packed("series")
-    assert "OME/METADATA.ome.xml" in values_of(path)
-    result = edit(path, pixel_size=DOUBLED)
-    assert result.notes == ("OME/METADATA.ome.xml is kept: it still describes the original file",)
-    assert edit(path, pixel_size=DOUBLED).notes == ()
-
-
 def test_channels_are_counted_in_the_array(packed):
     attributes = json.loads(tree(FIXTURES / "image.ome.zarr")["zarr.json"])
     del attributes["attributes"]["ome"]["omero"]
@@ -357,13 +329,6 @@ def test_what_cannot_be_edited_is_refused(tmp_path, make, error, message):
     make(path)
     with pytest.raises(error, match=message):
         edit(path, name="N")
-
-
-def test_arguments_are_looked_at_before_the_file():
-    with pytest.raises(UsageError, match="expected at least one requested change"):
-        edit("missing.ozx")
-    with pytest.raises(FileNotFoundError):
-        edit("missing.ozx", name="N")
 
 
 def test_a_file_that_changes_between_reading_and_writing_is_left(packed, monkeypatch):

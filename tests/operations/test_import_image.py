@@ -209,11 +209,6 @@ def test_a_pixel_size_for_all_axes_of_a_stack_names_what_it_does_to_z(tmp_path, 
     assert (note in said[0]) if note else said == []
 
 
-def test_a_stack_without_a_distance_between_planes(tmp_path):
-    path = write(tmp_path / "a.tif", pixels((4, 30, 40)), photometric="minisblack")
-    assert any("--pixel-size z=2um" in text for text in ozx.import_image(path, pixel_size={"y": 1, "x": 1}).notes)
-
-
 def test_a_note_says_why_a_copy_of_a_jpeg_is_large(tmp_path):
     y, x = np.mgrid[:1400, :1400]
     array = np.stack([120 + 100 * np.sin(y * x / 9e3), 120 + 90 * np.cos(x / 7), (y + x) % 256], -1).astype("uint8")

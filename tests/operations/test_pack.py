@@ -276,15 +276,6 @@ def test_a_source_with_files_that_are_not_packed_is_not_removed(tmp_path, image)
     assert not (tmp_path / "a.ozx").exists()
 
 
-def test_empty_folders_go_with_the_source(tmp_path, image):
-    root = shutil.copytree(image, tmp_path / "h")
-    (root / "empty" / "below").mkdir(parents=True)
-    result = pack(root, tmp_path / "a.ozx", remove_source=True)
-    assert result.source_removed
-    assert result.left_out == ("empty/below/", "empty/")
-    assert os.listdir(tmp_path) == ["a.ozx"]
-
-
 def cut_off(root, archive, monkeypatch):
     """Pack, and have the removal of the source interrupted."""
     unlink, count = os.unlink, []
@@ -366,14 +357,6 @@ def test_resume_makes_up_for_a_missing_checksum_file(tmp_path, image):
     assert (result.status, result.sha256, os.stat(before).st_mtime_ns) == ("skipped", digest, written)
     assert (tmp_path / "a.ozx.sha256").read_text() == f"{digest}  a.ozx\n"
     assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").sha256 == digest
-
-
-def test_resume_verifies_and_removes_what_an_interrupted_run_left(tmp_path, image):
-    root = shutil.copytree(image, tmp_path / "h")
-    pack(root, tmp_path / "a.ozx")
-    result = pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
-    assert (result.status, result.verified, result.source_removed) == ("skipped", True, True)
-    assert not root.exists()
 
 
 @pytest.fixture

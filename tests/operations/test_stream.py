@@ -318,8 +318,8 @@ def test_errors_name_the_file_as_it_was_given(folders):
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
 def test_an_exception_keeps_what_came(out, tmp_path, kind):
     with pytest.raises(kind) as caught, stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
-        for frame in PIXELS.reshape(-1, 300, 400)[:5]:
-            frames.append(frame)
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)[:5]):
+            frames.append(frame, record={"number": number})
         raise kind
     assert os.listdir(tmp_path) == ["taken.ome.ozx.partial"]
     assert caught.value.__notes__ == [f"The written data is kept: ozx recover {out}.partial OUT.ozx"]
@@ -327,6 +327,7 @@ def test_an_exception_keeps_what_came(out, tmp_path, kind):
     expected = PIXELS[:3].copy()
     expected[2, 1] = 0
     np.testing.assert_array_equal(ozx.open(out)["0"][...], expected)
+    np.testing.assert_array_equal(ozx.open(out)["frames/number"][...].reshape(-1), [0, 1, 2, 3, 4, np.nan])
     assert_valid(out)
 
 

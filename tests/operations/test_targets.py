@@ -176,12 +176,6 @@ class TestFolders:
                 ozx.repack(source, out, sync=False, **options)
         assert sorted(os.walk(out)) == before
 
-    def test_a_folder_is_replaced_by_what_becomes_of_itself(self, tmp_path):
-        out = tmp_path / "out.ome.zarr"
-        shutil.copytree(IMAGE, out)
-        ozx.repack(out, out, force=True, shards="auto", sync=False)
-        assert ozx.validate(out).valid
-
 
 @pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize(("verb", "source"), [("pack", IMAGE), ("import", "image.tif")])
