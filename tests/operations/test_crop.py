@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zarr
 from extracts import document, ome, read, write_image, write_labels
-from hierarchies import FIXTURES
+from hierarchies import FIXTURES, multiscales
 from packed import values_of
 from servers import serving
 from zarr.codecs import BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
@@ -179,11 +179,7 @@ CHAINS = {
 
 def write_array(folder, pixels, **layout):
     """Write an image of one level with zarr-python."""
-    group = zarr.open_group(folder, mode="w", zarr_format=3)
-    axes = [{"name": axis, "type": "space"} for axis in "yx"]
-    steps = [{"type": "scale", "scale": [1.0, 1.0]}]
-    datasets = [{"path": "0", "coordinateTransformations": steps}]
-    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    group = zarr.create_group(folder, attributes={"ome": {"version": "0.5", "multiscales": multiscales("yx", "0")}})
     layout = {"chunks": (20, 20), "shape": pixels.shape, "dtype": pixels.dtype} | layout
     group.create_array("0", **layout)[...] = pixels
 

@@ -413,18 +413,22 @@ def test_resume_and_force_replace_a_damaged_file(tmp_path, image):
     assert out.read_bytes() == good
 
 
-@pytest.mark.parametrize("options", [{}, {"shards": "auto"}])
-def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeypatch, options):
+def pack_meanwhile(monkeypatch, source, out, **options):
+    """Have another run pack `source` while the next run writes its archive."""
     original = pack_one_module.write_archive
 
     def write_archive(*arguments):
         written = original(*arguments)
-        if not (tmp_path / "a.ozx").exists():
-            monkeypatch.setattr(pack_one_module, "write_archive", original)
-            pack(image, tmp_path / "a.ozx", **options)
+        monkeypatch.setattr(pack_one_module, "write_archive", original)
+        pack(source, out, **options)
         return written
 
     monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": "auto"}])
+def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeypatch, options):
+    pack_meanwhile(monkeypatch, image, tmp_path / "a.ozx", **options)
     result = pack(image, tmp_path / "a.ozx", resume=True, manifest=True, **options)
     assert result.status == "skipped"
     assert verify(result.path).entries == result.entries
@@ -432,15 +436,7 @@ def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeyp
 
 
 def test_resume_refuses_what_another_run_made_of_another_source_meanwhile(tmp_path, image, monkeypatch):
-    other = make_image(tmp_path / "other.ome.zarr")
-    original = pack_one_module.write_archive
-
-    def write_archive(*arguments):
-        monkeypatch.setattr(pack_one_module, "write_archive", original)
-        pack(other, tmp_path / "a.ozx")
-        return original(*arguments)
-
-    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    pack_meanwhile(monkeypatch, make_image(tmp_path / "other.ome.zarr"), tmp_path / "a.ozx")
     with pytest.raises(UsageError, match="not the complete copy"):
         pack(image, tmp_path / "a.ozx", resume=True)
 

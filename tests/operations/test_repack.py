@@ -201,42 +201,35 @@ def test_a_file_that_changes_while_it_is_replaced_by_its_copy_is_kept(tmp_path, 
     assert path.read_bytes() == b"another"
 
 
-def in_place(tmp_path):
-    return shutil.copytree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr")
-
-
 @pytest.mark.parametrize("moment", ["before it is read", "after it is read"])
-def test_a_frame_that_comes_while_a_directory_is_replaced_by_its_copy_is_kept(tmp_path, monkeypatch, moment):
-    root = in_place(tmp_path)
+def test_a_frame_that_comes_while_a_directory_is_replaced_by_its_copy_is_kept(tmp_path, copy, monkeypatch, moment):
     name = "open_repaired" if moment == "before it is read" else "write_directory"
     original = getattr(module, name)
 
     def late(*arguments, **options):
         found = original(*arguments, **options)
-        (root / "0" / "c" / "late").write_bytes(b"late")
+        (copy / "0" / "c" / "late").write_bytes(b"late")
         return found
 
     monkeypatch.setattr(module, name, late)
     with pytest.raises(ResourceError, match="0/c/late is new") as caught:
-        repack(root, root, shards="auto", force=True)
-    assert "cells.ome.zarr.old" in str(caught.value)
-    assert (tmp_path / "cells.ome.zarr.old" / "0" / "c" / "late").read_bytes() == b"late"
-    assert ozx.validate(root).valid
+        repack(copy, copy, shards="auto", force=True)
+    assert "copy.ome.zarr.old" in str(caught.value)
+    assert (tmp_path / "copy.ome.zarr.old" / "0" / "c" / "late").read_bytes() == b"late"
+    assert ozx.validate(copy).valid
 
 
 @pytest.mark.parametrize("name", [".DS_Store", "0/notes.txt~"])
-def test_a_directory_with_files_that_are_not_copied_is_not_replaced_by_its_copy(tmp_path, name):
-    root = in_place(tmp_path)
-    (root / name).write_bytes(b"x")
-    before = tree(root)
+def test_a_directory_with_files_that_are_not_copied_is_not_replaced_by_its_copy(tmp_path, copy, name):
+    (copy / name).write_bytes(b"x")
+    before = tree(copy)
     with pytest.raises(UsageError, match="would be lost"):
-        repack(root, root, force=True)
-    assert tree(root) == before
-    assert os.listdir(tmp_path) == ["cells.ome.zarr"]
+        repack(copy, copy, force=True)
+    assert tree(copy) == before
+    assert os.listdir(tmp_path) == ["copy.ome.zarr"]
 
 
-def test_empty_folders_are_no_reason_to_keep_a_directory(tmp_path):
-    root = in_place(tmp_path)
-    (root / "empty").mkdir()
-    repack(root, root, force=True)
-    assert not (root / "empty").exists()
+def test_empty_folders_are_no_reason_to_keep_a_directory(copy):
+    (copy / "empty").mkdir()
+    repack(copy, copy, force=True)
+    assert not (copy / "empty").exists()

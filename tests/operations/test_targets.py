@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 from commands import command
+from counting_progress import ActingProgress
 from hierarchies import FIXTURES
 from links import make_device, make_link, make_socket
 from uris import ozx_uri
@@ -187,19 +188,6 @@ def test_a_device_is_the_output_of_one_source_and_is_refused(verb, source, sourc
         assert f"{out}: expected a regular file or a new file name for the output; it is" in told
 
 
-class Mover:
-    """A progress display that changes the working directory when the temporary file or directory has been made."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def advance(self, amount):
-        if any(name.endswith(".ozx-tmp") for name in os.listdir()):
-            os.chdir(self.folder)
-
-    start = stop = lambda self, *_: None
-
-
 SIDES = {"checksum": "sha256", "manifest": True}
 MOVED = {
     "pack": lambda _, out, **told: ozx.pack(IMAGE, out, **SIDES, **told),
@@ -220,9 +208,14 @@ def test_the_program_may_change_its_directory_during_the_call(verb, force, sourc
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
+
+    def move():
+        if any(name.endswith(".ozx-tmp") for name in os.listdir()):
+            os.chdir(second)
+
     for _ in range(2 if force else 1):
         monkeypatch.chdir(first)
-        result = MOVED[verb](sources, "out", progress=Mover(second), force=force)
+        result = MOVED[verb](sources, "out", progress=ActingProgress(move), force=force)
         assert os.getcwd() == str(second)
         sides = {"out.manifest.json", "out.sha256"} if verb == "pack" else set()
         assert set(os.listdir(first)) == {result.path, *sides}

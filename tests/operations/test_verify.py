@@ -225,9 +225,11 @@ class TestFolders:
     def asked(self, request, folder):
         return [folder] if request.param == "folder" else ["--log", folder.parent / "runs.jsonl"]
 
-    def test_files_as_they_were(self, folder, asked, capsys):
+    def test_files_as_they_were_and_a_new_one_are_no_fault(self, folder, asked, capsys):
         assert self.answer(capsys, *asked) == (0, 4, [], [], [])
         assert len(list(folder.iterdir())) == 9
+        shutil.copy(folder / "c.ozx", folder / "new.ozx")
+        assert self.answer(capsys, *asked) == (0, 4, [], [], ["new.ozx"])
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_lost_changed_and_new_files(self, folder, asked, capsys, jobs):
@@ -237,10 +239,6 @@ class TestFolders:
             file.write(b"!")
         shutil.copy(folder / "c.ozx", folder / "new.ozx")
         assert self.answer(capsys, *asked, "--jobs", jobs) == (1, 2, ["b.ozx"], ["a.ozx"], ["new.ozx"])
-
-    def test_a_new_file_alone_is_no_fault(self, folder, asked, capsys):
-        shutil.copy(folder / "c.ozx", folder / "new.ozx")
-        assert self.answer(capsys, *asked) == (0, 4, [], [], ["new.ozx"])
 
     def test_a_file_that_was_replaced_with_its_records_differs_from_the_log(self, folder, capsys):
         ozx.pack(IMAGE, folder / "c.ozx", force=True, checksum="sha256", manifest=True, sync=False)

@@ -68,11 +68,16 @@ def test_what_is_taken_for_granted(out):
     assert ome_of(out)["omero"]["rdefs"] == {"defaultT": 0, "defaultZ": 1, "model": "greyscale"}
 
 
-@pytest.mark.parametrize("make", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
-def test_dimensions_in_another_order(out, make):
-    write_image(out, make(PIXELS.transpose(1, 2, 0)), axes="yxc", pixel_size=(0.5, 0.25, 1))
+@pytest.mark.parametrize("wrap", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
+@pytest.mark.parametrize("dims", [None, "yxc", ("Y", "X", "Channel")])
+def test_dimensions_in_another_order_are_given_or_those_of_xarray(out, wrap, dims):
+    array = wrap(PIXELS.transpose(1, 2, 0))
+    named = {"axes": "yxc", "array": array} if dims is None else {"array": xr.DataArray(array, dims=tuple(dims))}
+    write_image(out, **named, pixel_size={"y": 0.5, "x": 0.25})
+    image = ozx.inspect(out).images[0]
+    assert [axis.name for axis in image.axes] == ["c", "y", "x"]
+    assert image.levels[0].scale == (1.0, 0.5, 0.25)
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
-    assert ozx.inspect(out).images[0].levels[0].scale == (1.0, 0.5, 0.25)
 
 
 @pytest.mark.parametrize("count", [3, 4])
@@ -103,16 +108,6 @@ def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):
     array = zarr.create_array(tmp_path / "z", shape=(30, 40, 2), dtype="uint8")
     with pytest.raises(UsageError, match=r"in the order cyx; got yxc"):
         write_image(out, array, axes="yxc")
-
-
-@pytest.mark.parametrize("wrap", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
-@pytest.mark.parametrize("dims", ["yxc", ("Y", "X", "Channel")])
-def test_dimensions_of_xarray_are_axes(out, wrap, dims):
-    write_image(out, xr.DataArray(wrap(PIXELS.transpose(1, 2, 0)), dims=tuple(dims)), pixel_size={"y": 0.5})
-    image = ozx.inspect(out).images[0]
-    assert [axis.name for axis in image.axes] == ["c", "y", "x"]
-    assert image.levels[0].scale == (1, 0.5, 1)
-    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
 
 
 def test_dimensions_of_a_dataset_that_is_not_loaded_are_axes(out):
