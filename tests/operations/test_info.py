@@ -86,20 +86,6 @@ def test_a_zipped_04_image_is_shown_and_said_to_be_no_rfc9(tmp_path):
     assert inspection.container == Container("zip", zip64=False, comment="", json_first=False)
 
 
-def test_06_is_shown(tmp_path):
-    axes = [{"name": "y", "type": "space", "unit": "micrometer"}, {"name": "x", "type": "space"}, {"name": "c"}]
-    step = {"type": "scale", "scale": [1, 2, 3], "input": {"path": "0"}, "output": {"name": "physical"}}
-    multiscale = {
-        "name": "new",
-        "coordinateSystems": [{"name": "physical", "axes": axes}],
-        "datasets": [{"path": "0", "coordinateTransformations": [step]}],
-    }
-    inspection = inspect(changed(tmp_path, **{"zarr.json": group(version="0.6", multiscales=[multiscale])}))
-    assert (inspection.kind, inspection.ome_version, inspection.name) == ("image", "0.6", "new")
-    assert [axis.name for axis in inspection.images[0].axes] == ["y", "x", "c"]
-    assert inspection.images[0].levels[0].scale == (1.0, 2.0, 3.0)
-
-
 @pytest.mark.parametrize(
     ("changes", "kind", "note"),
     [
