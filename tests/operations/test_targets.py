@@ -12,6 +12,7 @@ from commands import command
 from counting_progress import ActingProgress
 from hierarchies import FIXTURES
 from links import make_device, make_link, make_socket
+from stores import put
 from uris import ozx_uri
 
 import ozx
@@ -34,9 +35,7 @@ def sources(tmp_path_factory):
 
 def add_to_store(path, mode):
     with ozx.OzxStore(path, mode, sync=False) as store:
-        from zarr.core.buffer import cpu  # noqa: PLC0415
-
-        store.set_sync("zarr.json", cpu.Buffer.from_bytes((IMAGE / "zarr.json").read_bytes()))
+        put(store, "zarr.json", (IMAGE / "zarr.json").read_bytes())
 
 
 VERBS = {

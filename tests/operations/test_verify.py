@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from hierarchies import FIXTURES, make_image
-from packed import pack_with_manifest_inside
+from packed import pack_with_manifest_inside, values_of, write_archive
 
 import ozx
-from ozx.archive.writer import ArchiveWriter
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.flow.sinks import fast_packing
@@ -22,7 +21,7 @@ from ozx.operations.verify import verify
 IMAGE = FIXTURES / "image.ome.zarr"
 
 
-def values_of(path):
+def lines_of(path):
     return json.loads(path.read_text())["values"]
 
 
@@ -45,7 +44,7 @@ def test_a_manifest_has_every_source_file(tmp_path, monkeypatch, is_fast):
     monkeypatch.setattr(fast_packing, "is_available", lambda: is_fast)
     path = tmp_path / "cells.ozx"
     pack(source, path, manifest=True, sync=False)
-    values = values_of(tmp_path / "cells.ozx.manifest.json")
+    values = lines_of(tmp_path / "cells.ozx.manifest.json")
     assert {value["key"]: (value["bytes"], value["sha256"], value["mtime_ns"]) for value in values} == files_below(
         source
     )
@@ -59,7 +58,7 @@ def test_a_manifest_has_every_source_file(tmp_path, monkeypatch, is_fast):
 def test_another_layout_has_the_values_of_the_file(tmp_path):
     path = tmp_path / "cells.ozx"
     pack(IMAGE, path, shards="auto", thumbnail=True, manifest=True, sync=False)
-    values = values_of(tmp_path / "cells.ozx.manifest.json")
+    values = lines_of(tmp_path / "cells.ozx.manifest.json")
     assert [value["key"] for value in values] == [entry.key for entry in ozx.list_entries(path)]
     assert {value["mtime_ns"] for value in values} == {None}
     assert verify(path).entries == len(values)
@@ -75,13 +74,9 @@ def packed(tmp_path):
 
 def rewrite(path, change):
     """Write the archive again, with its values changed, and correct CRCs."""
-    values = {entry.key: b"".join(ozx.read_value(path, entry.key)) for entry in ozx.list_entries(path)}
+    values = values_of(path)
     change(values)
-    with path.open("w+b") as file:
-        writer = ArchiveWriter(file.fileno())
-        for key, value in values.items():
-            writer.add(key, value)
-        writer.finish(b"")
+    write_archive(path, values, b"")
 
 
 @pytest.mark.parametrize(
@@ -268,11 +263,11 @@ class TestEdited:
     def test_changed_lines_are_renewed_and_keep_the_old_digest(self, tmp_path):
         path = tmp_path / "a.ozx"
         ozx.pack(IMAGE, path, manifest=True, sync=False)
-        before = {value["key"]: value for value in values_of(tmp_path / "a.ozx.manifest.json")}
+        before = {value["key"]: value for value in lines_of(tmp_path / "a.ozx.manifest.json")}
         for name in ("first", "second"):
             ozx.edit(path, name=name, sync=False)
             assert verify(path).entries == len(before)
-        after = {value["key"]: value for value in values_of(tmp_path / "a.ozx.manifest.json")}
+        after = {value["key"]: value for value in lines_of(tmp_path / "a.ozx.manifest.json")}
         changed = {key for key in before if before[key] != after[key]}
         assert changed == {"zarr.json"}
         earlier = after["zarr.json"]["earlier"]
