@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hierarchies import FIXTURES, make_image, tree
+from cases.archive_builder import write_tree
+from hierarchies import FIXTURES, group, make_image, tree
 from links import make_link
 
 import ozx
@@ -28,18 +29,12 @@ from ozx.operations.verify import verify
 
 
 def test_names_as_a_disk_of_a_mac_gives_them_are_told(tmp_path):
-    make_image(tmp_path / "a.zarr")
-    label = tmp_path / "a.zarr" / "labels" / unicodedata.normalize("NFD", "Körper")
-    label.mkdir(parents=True)
-    (label / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
-    (label.parent / "zarr.json").write_text(
-        json.dumps(
-            {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "labels": ["Körper"]}}}
-        )
-    )
+    name = unicodedata.normalize("NFD", "Körper")
+    labels = {"labels/zarr.json": group(version="0.5", labels=["Körper"]), f"labels/{name}/zarr.json": group()}
+    write_tree(make_image(tmp_path / "a.zarr"), labels)
     (note,) = pack(tmp_path / "a.zarr", tmp_path / "a.ozx").notes
     assert "NFD" in note
-    assert label.name in note
+    assert name in note
     assert "ome/label-missing" in {finding.id for finding in ozx.validate(tmp_path / "a.ozx").findings}
 
 
