@@ -1,4 +1,6 @@
-"""A progress that counts what it receives, for tests of operations and flows."""
+"""A progress that counts what it receives and one that acts, for tests of operations and flows."""
+
+from collections.abc import Callable
 
 
 class CountingProgress:
@@ -16,3 +18,15 @@ class CountingProgress:
 
     def stop(self) -> None:
         self.stopped += 1
+
+
+class ActingProgress(CountingProgress):
+    """Progress that calls a function at each report of bytes."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__()
+        self.act = act
+
+    def advance(self, amount: int) -> None:
+        super().advance(amount)
+        self.act()

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 from cases.archive_builder import array, group
+from zarr.abc.store import OffsetByteRequest, SuffixByteRequest
 from zarr.core.buffer import cpu, default_buffer_prototype
 
 import ozx
@@ -64,6 +65,15 @@ def take(store, key, wanted=None):
     except RuntimeError:  # a thread reads a long value, and waiting for it needs an event loop
         found = asyncio.run(store.get(key, default_buffer_prototype(), wanted))
     return None if found is None else found.to_bytes()
+
+
+def part_of(value, wanted):
+    """Slice as zarr's stores do; MemoryStore itself does not clamp a suffix that is longer than the value."""
+    if value is None or wanted is None:
+        return value
+    if isinstance(wanted, SuffixByteRequest):
+        return value[max(0, len(value) - wanted.suffix) :]
+    return value[wanted.offset :] if isinstance(wanted, OffsetByteRequest) else value[wanted.start : wanted.end]
 
 
 def contents(store) -> dict[str, bytes]:

@@ -181,18 +181,7 @@ def test_a_file_that_cannot_be_written_is_no_closed_pipe(monkeypatch, tmp_path, 
 
 @pytest.mark.posix("no device that is always full", on="linux")
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        "rules --json",
-        "rules",
-        "--help",
-        "info --help",
-        "--version",
-        "info --json {}",
-        "info {}",
-        "cat {} zarr.json",
-        "ls {}",
-    ],
+    "arguments", ["rules --json", "rules", "--help", "--version", "info --json {}", "cat {} zarr.json", "ls {}"]
 )
 def test_a_full_disk_behind_stdout_is_named(cells, arguments):
     command = [sys.executable, "-m", "ozx", *(word.format(cells) for word in arguments.split())]

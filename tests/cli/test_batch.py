@@ -9,10 +9,7 @@ import pytest
 from commands import command
 from hierarchies import make_image
 
-from ozx.cli.batch import Batch
 from ozx.cli.exit_codes import batch_code
-from ozx.cli.options import RunOptions
-from ozx.operations.pack_one import PackResult
 
 ozx = command()
 pytest_posix = pytest.mark.posix("Windows has no pseudo-terminals and no SIGKILL")
@@ -156,33 +153,15 @@ def test_a_batch_with_a_fault_says_so_by_its_code():
     assert batch_code([failure, failure | {"fault": "TypeError"}, None]) == 70
 
 
-def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
-    batch = Batch(2, None, None, RunOptions())
-    dropped = []
-
-    def broken(_):
-        raise BrokenPipeError
-
-    monkeypatch.setattr("ozx.cli.batch.click.echo", broken)
-    monkeypatch.setattr("ozx.cli.batch.drop_stdout", lambda: dropped.append(True))
-    for name in ("a", "b"):
-        batch.add(PackResult(name, f"{name}.ozx", "packed"), (), lambda: ["line"])
-    monkeypatch.undo()
-    batch.end(str)
-    assert dropped == [True, True]
-    assert "'packed': 2" in capsys.readouterr().err
-
-
-def test_a_stdout_on_a_full_disk_is_reported_at_the_end(monkeypatch):
-    batch = Batch(1, None, None, RunOptions())
-    error = OSError(28, "No space left on device")
-
-    def full(_):
-        raise error
-
-    monkeypatch.setattr("ozx.cli.batch.click.echo", full)
-    monkeypatch.setattr("ozx.cli.batch.drop_stdout", lambda: None)
-    batch.add(PackResult("a", "a.ozx", "packed"), (), lambda: ["line"])
-    with pytest.raises(OSError, match="No space left") as caught:
-        batch.end(str)
-    assert caught.value is error
+@pytest.mark.posix("no device that is always full", on="linux")
+@pytest.mark.parametrize(("is_full", "code"), [(False, 0), (True, 4)], ids=["closed pipe", "full disk"])
+def test_the_work_goes_on_when_nobody_reads(here, is_full, code):
+    reader, out = (os.open("/dev/null", os.O_RDONLY), os.open("/dev/full", os.O_WRONLY)) if is_full else os.pipe()
+    os.close(reader)
+    names = [make_image(here / f"{name}.ome.zarr").name for name in "ab"]
+    arguments = [sys.executable, "-m", "ozx", "pack", *names, "--out-dir", "out", "--no-sync"]
+    done = subprocess.run(arguments, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(out)
+    assert (done.returncode, sorted(os.listdir(here / "out"))) == (code, ["a.ozx", "b.ozx"])
+    assert "2 packed" in done.stderr
+    assert ("standard output cannot be written: No space left" in done.stderr) == is_full

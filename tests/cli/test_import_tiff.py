@@ -27,19 +27,19 @@ def cells(here):
 def test_options_reach_the_file(capsys, here):
     options = [
         *("--pixel-size", "y=0.65,x=0.65", "--unit", "millimeter", "--channel-names", "DAPI,Cy5\\, far red"),
+        *("--colors", "blue,FF0000", "--name", "Mine", "--codec", "zstd:3", "--chunks", "y=16,x=16"),
         *(
-            "--colors",
-            "blue,FF0000",
-            "--name",
-            "Mine",
-            "--codec",
-            "zstd:3",
-            "--chunks",
-            "y=16,x=16",
             "--shards",
             "none",
+            "--downsample",
+            "none",
+            "--method",
+            "nearest",
+            "--ome-xml",
+            "drop",
+            "--keep-singletons",
+            "--thumbnail",
         ),
-        *("--downsample", "none", "--method", "nearest", "--ome-xml", "drop", "--keep-singletons", "--thumbnail"),
     ]
     assert ozx(capsys, "import", "cells.ome.tif", "out.ozx", "--no-sync", *options)[0] == 0
     image = library.inspect(here / "out.ozx").images[0]
@@ -93,49 +93,42 @@ def test_many_sources(capsys, here):
     assert out.count("complete already") == 2
 
 
-@pytest.mark.usefixtures("cells")
-def test_a_folder_is_no_output(capsys, here):
+ALL = quote_pattern(".", "*.tif")
+BY_DAYS = " ".join(quote_pattern(os.path.join("raw", name), "*.tif") for name in ("day 1", "day 2"))
+WRONG = [
+    (["cells.ome.tif", "out"], "give --out-dir out"),
+    (["cells.ome.tif", "new/"], "give --out-dir new.\n"),
+    (["cells.ome.tif", "other.tif", "my output"], f"give --out-dir {quote('my output')}"),
+    (["cells.ome.tif", "other.tif", "my output"], "Check the name; or to write"),
+    (["."], f"a directory of 2 TIFF images\nhint: Run: ozx import {ALL}\n"),
+    ([".", "my files"], f"Run: ozx import {ALL} --out-dir {quote('my files')}\n"),
+    (
+        ["cells.ome.tif", "cells.ozx", "other.ozx", "other.tif"],
+        "hint: Name only image files, as in ozx import *.tif.\n",
+    ),
+    (["raw"], "raw: expected an image file; it is a directory of folders with 2 TIFF images"),
+    (["raw"], f"hint: Run: ozx import {BY_DAYS}\n"),
+    (["out"], "out: expected an image file; it is an empty directory\nhint: Name the file or"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_folders_and_outputs_among_images_get_the_command_to_type(capsys, cells, here, words, message):
     (here / "out").mkdir()
-    code, _, err = ozx(capsys, "import", "cells.ome.tif", "out")
-    assert (code, "give --out-dir out" in err) == (2, True)
-    assert sorted(os.listdir(here)) == ["cells.ome.tif", "out"]
-    code, _, err = ozx(capsys, "import", ".")
-    assert (code, f"Run: ozx import {quote_pattern('.', '*.tif')}" in err) == (2, True)
-    (here / "out").rmdir()
-    code, _, err = ozx(capsys, "import", ".", "my files")
-    assert (code, f"Run: ozx import {quote_pattern('.', '*.tif')} --out-dir {quote('my files')}\n" in err) == (2, True)
-    code, _, err = ozx(capsys, "import", "cells.ome.tif", "new/")
-    assert (code, "give --out-dir new.\n" in err) == (2, True)
-    assert os.listdir(here) == ["cells.ome.tif"]
-    code, _, err = ozx(capsys, "import", ".", "--out-dir", "my files")
-    assert (code, f"Run: ozx import {quote_pattern('.', '*.tif')} --out-dir {quote('my files')}\n" in err) == (3, True)
+    for name in ("other.tif", "raw/day 1/cells.tif", "raw/day 2/cells.tif"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(cells, here / name)
+    assert ozx(capsys, "import", "cells.ome.tif", "other.tif", "--no-sync")[0] == 0
+    before = sorted(here.rglob("*"))
+    code, _, err = ozx(capsys, "import", *words)
+    assert (code, message in err) == (2, True), err
+    assert sorted(here.rglob("*")) == before
 
 
 @pytest.mark.usefixtures("cells")
-def test_images_beside_the_files_made_of_them(capsys, here):
-    shutil.copyfile(here / "cells.ome.tif", here / "other.tif")
-    assert ozx(capsys, "import", "cells.ome.tif", "other.tif", "--no-sync")[0] == 0
-    code, _, err = ozx(capsys, "import", ".")
-    assert code == 2
-    assert f"a directory of 2 TIFF images\nhint: Run: ozx import {quote_pattern('.', '*.tif')}\n" in err
-    code, _, err = ozx(capsys, "import", "cells.ome.tif", "cells.ozx", "other.ozx", "other.tif")
-    assert (code, "hint: Name only image files, as in ozx import *.tif.\n" in err) == (2, True)
-
-
-def test_a_folder_of_folders_of_images(capsys, here):
-    for name in ("day 1", "day 2"):
-        (here / "raw" / name).mkdir(parents=True)
-        tifffile.imwrite(here / "raw" / name / "cells.tif", np.zeros((8, 8), "uint8"))
-    code, _, err = ozx(capsys, "import", "raw")
-    assert (code, "raw: expected an image file; it is a directory of folders with 2 TIFF images" in err) == (2, True)
-    first, second = (quote_pattern(os.path.join("raw", name), "*.tif") for name in ("day 1", "day 2"))
-    assert err.endswith(f"hint: Run: ozx import {first} {second}\n")
-
-
-def test_an_empty_folder_is_named_with_what_to_do(capsys, here):
-    (here / "raw").mkdir()
-    code, _, err = ozx(capsys, "import", "raw")
-    assert (code, "raw: expected an image file; it is an empty directory\nhint: Name the file or" in err) == (2, True)
+def test_a_folder_in_a_batch_gets_the_command_to_type(capsys, here):
+    code, _, err = ozx(capsys, "import", ".", "--out-dir", "my files")
+    assert (code, f"Run: ozx import {ALL} --out-dir {quote('my files')}\n" in err) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -152,15 +145,6 @@ def test_a_file_that_is_not_what_its_name_says(capsys, here, name, data, message
     code, _, err = ozx(capsys, "import", name)
     assert (code, message in err) == (1, True)
     assert not (here / "x.ozx").exists()
-
-
-@pytest.mark.usefixtures("cells")
-def test_a_missing_folder_after_many_images_is_no_image(capsys, here):
-    shutil.copyfile(here / "cells.ome.tif", here / "other.tif")
-    code, _, err = ozx(capsys, "import", "cells.ome.tif", "other.tif", "my output")
-    assert "Check the name; or to write" in err
-    assert (code, f"give --out-dir {quote('my output')}" in err) == (2, True)
-    assert sorted(os.listdir(here)) == ["cells.ome.tif", "other.tif"]
 
 
 @pytest.mark.ci
@@ -188,16 +172,11 @@ def test_the_axis_without_a_pixel_size_is_named(capsys, here, axis, other):
 def test_the_axes_of_a_missing_pixel_size_are_named(capsys, here):
     tifffile.imwrite("stack.tif", np.zeros((3, 8, 9), "uint8"), imagej=True, metadata={"axes": "ZYX"})
     code, _, err = ozx(capsys, "import", "stack.tif", "--pixel-size", "z=2")
-    assert (code, err.splitlines()) == (
-        0,
-        [
-            (
-                "note: the pixel size is unknown along y and x, so 1 without a unit is used; to set one: "
-                "ozx edit stack.ozx --pixel-size y=0.65um,x=0.65um"
-            ),
-            "note: the pixel size along z has no unit; to set it: ozx edit stack.ozx --unit z=micrometer",
-        ],
+    unknown, without_unit = err.splitlines()
+    assert unknown.endswith(
+        "along y and x, so 1 without a unit is used; to set one: ozx edit stack.ozx --pixel-size y=0.65um,x=0.65um"
     )
+    assert without_unit.endswith("along z has no unit; to set it: ozx edit stack.ozx --unit z=micrometer")
     code, out, _ = ozx(capsys, "edit", "stack.ozx", "--unit", "z=micrometer")
     assert (code, out.count("→ micrometer")) == (0, 1)
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES
 from packed import pack_tree
 
 from ozx.cli.app import run
@@ -17,22 +17,10 @@ def packed(tmp_path):
     return pack_tree(IMAGE, tmp_path / "scan.ozx")
 
 
-@pytest.fixture(params=["{uri}/labels/cells", "{path}|zip:labels/cells/|zarr3:", "{path}/labels/cells"])
-def uri(request, packed):
-    return request.param.format(path=packed, uri=packed.as_uri().replace("file:", "ozx:"))
-
-
 def ozx(capfdbinary, *arguments):
     code = run(list(map(str, arguments)))
     captured = capfdbinary.readouterr()
     return code, captured.out, captured.err.decode()
-
-
-def test_unpack(capfdbinary, uri, tmp_path):
-    code, out, _ = ozx(capfdbinary, "unpack", uri, "--no-sync", "--json")
-    answer = json.loads(out)
-    assert (code, answer["source"], Path(answer["path"])) == (0, uri, tmp_path / "cells.ome.zarr")
-    assert tree(tmp_path / "cells.ome.zarr") == tree(IMAGE / "labels/cells")
 
 
 @pytest.mark.parametrize(

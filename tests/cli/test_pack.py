@@ -1,7 +1,6 @@
 """`ozx pack` and `ozx unpack` as a user meets them: arguments, words, exit codes."""
 
 import json
-import os
 
 import jsonschema
 import pytest
@@ -17,32 +16,6 @@ ozx = command()
 @pytest.fixture
 def cells(here):
     return make_image(here / "cells.ome.zarr")
-
-
-@pytest.mark.usefixtures("cells")
-def test_source_and_out(capsys, here):
-    code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "other.ozx")
-    assert code == 0
-    assert out.startswith("other.ozx  3 entries, ")
-    assert ozx(capsys, "pack", "cells.ome.zarr", "new-name")[0] == 0
-    assert sorted(os.listdir(here)) == ["cells.ome.zarr", "new-name", "other.ozx"]
-
-
-def test_a_wrong_source_gives_1_with_rule_and_hint(capsys, here):
-    (here / "empty").mkdir()
-    code, out, err = ozx(capsys, "pack", "empty", "a.ozx")
-    assert (code, out) == (1, "")
-    assert "[rfc9/root]" in err
-    assert "\nhint: " in err
-
-
-def test_some_failures_give_3_and_a_summary(capsys, here, cells):
-    (here / "bad.zarr").mkdir()
-    code, out, err = ozx(capsys, "pack", "bad.zarr", cells, "--out-dir", "packed", "--jobs", 2)
-    assert code == 3
-    assert f"packed{os.sep}cells.ozx" in out
-    assert "[rfc9/root]" in err
-    assert "1 packed, 0 skipped, 1 failed" in err
 
 
 @pytest.mark.usefixtures("cells")

@@ -38,6 +38,12 @@ def send(monkeypatch):
     return send
 
 
+def with_headers(headers):
+    """Return the first frames, each after its header."""
+    pairs = zip(headers, FRAMES, strict=False)
+    return b"".join(json.dumps(header).encode() + b"\n" + frame.tobytes() for header, frame in pairs)
+
+
 def test_raw_frames(here, send, capsys):
     send(FRAMES.tobytes())
     code, answer, story = call(capsys, "a.ozx", *WORDS, "--pixel-size", "y=0.5,x=0.5", "--channel-names", "DAPI,GFP")
@@ -64,8 +70,7 @@ def test_a_pixel_size_is_given_as_to_edit(here, send, capsys, size, scale, unit)
 
 def test_headers_positions_and_json(here, send, capsys):
     headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "record": {"time": 3.5}}]
-    pairs = zip(headers, FRAMES[:3], strict=True)
-    send(b"".join(json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in pairs))
+    send(with_headers(headers))
     code, answer, _ = call(capsys, "a.ozx", *WORDS, "--headers", "--positions", "left,right", "--json")
     result = json.loads(answer)
     jsonschema.validate(result, schema_of("stream"))
@@ -76,15 +81,9 @@ def test_headers_positions_and_json(here, send, capsys):
 
 
 def test_a_plate(here, send, capsys):
-    heads = [{"position": "B/3/1"}, {"position": "A/1/0"}]
-    send(
-        b"".join(
-            json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in zip(heads, FRAMES, strict=False)
-        )
-    )
-    code, _, story = call(
-        capsys, "a.ozx", *WORDS[:2], "yx", "--shape", "30,40", *WORDS[5:], "--headers", "--plate", "A/1=1,B/3=2"
-    )
+    send(with_headers([{"position": "B/3/1"}, {"position": "A/1/0"}]))
+    words = [*WORDS[:2], "yx", "--shape", "30,40", *WORDS[5:], "--headers", "--plate", "A/1=1,B/3=2"]
+    code, _, story = call(capsys, "a.ozx", *words)
     assert (code, story) == (0, "note: 1 positions have no frames; their pixels are zero\n")
     np.testing.assert_array_equal(ozx.open("a.ozx")["B/3/1/0"][...], FRAMES[0])
     np.testing.assert_array_equal(ozx.open("a.ozx")["A/1/0/0"][...], FRAMES[1])

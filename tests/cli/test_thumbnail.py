@@ -20,13 +20,6 @@ def test_a_picture(cells, tmp_path, capsys):
     assert call(capsys, cells, out, "--force")[0] == 0
 
 
-def test_the_cache(cells, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    code, out, _ = call(capsys, cells, "--cache", "--size", "512")
-    assert code == 0
-    assert out.startswith(str(tmp_path / "thumbnails" / "x-large"))
-
-
 def test_notes_go_to_stderr(tmp_path, capsys):
     source = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
     data = source.read_bytes().replace(b"A/2/0/1/zarr.json", b"A/2/0/1/zarr.jsxn")

@@ -27,11 +27,7 @@ ANY_COMMAND = "\nhint: ozx [OPTIONS] COMMAND [ARGS]...; see ozx --help.\n"
         ("--force info a", "got the option --force before it", "hint: Write it after the command: ozx info --force …"),
         # An option of another command.
         ("export a --max-size 5", "no option '--max-size'.\n", "--help. --max-size is an option of ozx extract.\n"),
-        (
-            "pack a --pixel-size 2",
-            "no option '--pixel-size'.\n",
-            " is an option of ozx import, ozx stream, ozx edit.\n",
-        ),
+        ("pack a --pixel-size 2", "no option '--pixel-size'.\n", "option of ozx import, ozx stream, ozx edit.\n"),
         ("info a.ozx --force", "no option '--force'.\n", "see ozx info --help.\n"),  # many commands have it
         ("validate a --levle data", "no option '--levle'. Did you mean --level?\n", "see ozx validate --help.\n"),
         ("edit a.ozx --scale 2", "no option '--scale'.\n", "see ozx edit --help.\n"),  # --name is not similar enough
@@ -42,11 +38,7 @@ ANY_COMMAND = "\nhint: ozx [OPTIONS] COMMAND [ARGS]...; see ozx --help.\n"
         ("import a --out-dir --resume", "'--out-dir' requires an argument; found the option '--resume'", "hint: "),
         ("edit a --pixel-size 0.65 um", "expected a pixel size without a blank; got 0.65 um", "hint: "),
         ("edit a --name -q", "", "hint: --name N: Name of the image or plate. If -q is the value, write --name=-q.\n"),
-        (
-            "edit a --pixel-size z=2um --pixel-size y=1um",
-            "option --pixel-size is given twice\n",
-            "hint: Give it once, ",
-        ),
+        ("edit a --pixel-size z=2um --pixel-size y=1um", "--pixel-size is given twice\n", "hint: Give it once, "),
         ("import a --channel-names=A --channel-names B", "option --channel-names is given twice\n", "join the values"),
         ("edit a --unit x=um --unit t=s", "option --unit is given twice\n", "join the values with commas. "),
     ],

@@ -13,12 +13,33 @@ from buckets import use_endpoint
 from cases.archive_builder import write_tree
 from drawn import Form, Hierarchy
 from hierarchies import tree
+from hypothesis import strategies as st
 from servers import FolderServer, RangeServer, serving, serving_folder
 
 SOURCES = ("directory", "archive", "archive by HTTP", "archive on S3", "prefix on S3", "directory by HTTP")
 LOCAL = SOURCES[:2]
 #: These sources have every file of the hierarchy; a directory by HTTP cannot be listed.
 WHOLE = SOURCES[:5]
+
+# The calls without which ozx works, too, as on Windows.
+POSIX = ("pread", "preadv", "readv", "pwrite", "pwritev", "copy_file_range")
+
+
+def sizes_of(small: dict[str, list[int]]) -> st.SearchStrategy[dict[str, int]]:
+    """Draw the usual sizes, or blocks and stores so small that drawn hierarchies take the ways of large ones."""
+    drawn = {name: st.sampled_from(each) for name, each in small.items()}
+    return st.one_of(st.just({}), st.fixed_dictionaries(drawn))
+
+
+@contextmanager
+def changed_sizes(small: dict[str, int], *, posix: bool = True) -> Iterator[None]:
+    """Set sizes, and take the calls of POSIX systems away unless `posix`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in small.items():
+            patch.setattr(name, size)
+        for name in () if posix else POSIX:
+            patch.delattr(os, name, raising=False)
+        yield
 
 
 class Places:

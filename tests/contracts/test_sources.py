@@ -3,7 +3,6 @@
 import hashlib
 import os
 import zlib
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from drawn import Form, Hierarchy, bits, forms, hierarchies, old_hierarchies, pi
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kinds import SOURCES, WHOLE, places  # noqa: F401 (fixture)
+from kinds import SOURCES, WHOLE, changed_sizes, places, sizes_of  # noqa: F401 (fixture)
 from packed import sort_values, values_of
+from stores import part_of
 from upgrades import quiet
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
@@ -37,7 +37,6 @@ ranges = st.one_of(
     st.builds(SuffixByteRequest, numbers),
 )
 ABSENT = ["none", "0", "0/", "0/c/99/99", "0/c/é", "tables/x/zarr.json", "labels", "zarr.jsom", "zarr.json/0"]
-# Blocks and stores so small that drawn hierarchies take the ways of large ones.
 SMALL = {
     "ozx.flow.sources.archive_keys._NAMES_AT_A_TIME": [1, 3],
     "ozx.archive.coalesced_reads._BATCH": [1, 500],
@@ -52,24 +51,7 @@ SMALL = {
     "ozx.places.byte_source.READ": [700],
     "ozx.flow.entry.READ": [700],
 }
-sizes = st.one_of(st.just({}), st.fixed_dictionaries({name: st.sampled_from(each) for name, each in SMALL.items()}))
-
-
-@contextmanager
-def changed_sizes(small: dict[str, int]):
-    with pytest.MonkeyPatch.context() as patch:
-        for name, size in small.items():
-            patch.setattr(name, size)
-        yield
-
-
-def part_of(value: bytes, wanted) -> bytes:
-    """Slice as zarr's stores do."""
-    if wanted is None:
-        return value
-    if isinstance(wanted, SuffixByteRequest):
-        return value[max(0, len(value) - wanted.suffix) :]
-    return value[wanted.offset :] if isinstance(wanted, OffsetByteRequest) else value[wanted.start : wanted.end]
+sizes = sizes_of(SMALL)
 
 
 async def asked(store, keys, wanted) -> dict[str, bytes | None]:

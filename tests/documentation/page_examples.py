@@ -36,6 +36,8 @@ KINDS = ("console", "python")
 #: Encloses the exit code after each command; no command prints this character.
 _MARK = "\x1e"
 _SECONDS = 120
+#: A comment for this module, or a block with its fence, its kind and its text.
+_COMMENT_OR_BLOCK = r"^ *(?:<!-- (not run|run): ([^\n]+) -->|(```+) *(\S*)[^\n]*\n(.*?)^ *\3) *$"
 #: Stop the background processes of a block at its end.
 _END_OF_BLOCK = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
 
@@ -74,52 +76,30 @@ def read_blocks(page: str) -> list[Block]:
     >>> read_blocks("Text.\\n\\n```console\\n$ true\\n```\\n")
     [Block(kind='console', line=4, text='$ true\\n', not_run=None)]
     """
-    blocks = []
-    lines = page.splitlines()
-    number = 0
-    reason = None
-    while number < len(lines):
-        line = lines[number]
-        number += 1
-        fence = re.fullmatch(r"( *)(```+)\s*(\S*).*", line)
-        if fence:
-            first = number
-            while number < len(lines) and lines[number].strip() != fence[2]:
-                number += 1
-            if fence[3] in KINDS:
-                text = dedent("".join(f"{inner}\n" for inner in lines[first:number]))
-                blocks.append(Block(fence[3], first + 1, text, reason))
-            elif reason is not None:
-                raise ExampleError(f"line {first}: “not run” stands before a block that is never run")
-            reason = None
-            number += 1
-        elif comment := re.fullmatch(r"\s*<!-- (not run|run): (.+) -->\s*", line):
-            if comment[1] == "run":
-                blocks.append(Block("console", number, f"$ {comment[2]}\n"))
-            else:
-                reason = comment[2]
-        elif line.strip() and reason is not None:
-            raise ExampleError(f"line {number}: “not run” stands before text, not before a block")
+    blocks, reason, end = [], None, 0
+    for found in re.finditer(_COMMENT_OR_BLOCK, page, re.MULTILINE | re.DOTALL):
+        comment, words, _, kind, text = found.groups()
+        line = page.count("\n", 0, found.start()) + 1
+        if reason is not None and (comment or kind not in KINDS or page[end : found.start()].strip()):
+            raise ExampleError(f"line {line}: expected a block that is run, right after its “not run”")
+        if comment == "run":
+            blocks.append(Block("console", line, f"$ {words}\n"))
+        elif kind in KINDS:
+            blocks.append(Block(kind, line + 1, dedent(text), reason))
+        reason, end = words if comment == "not run" else None, found.end()
     return blocks
 
 
 def read_commands(block: Block) -> list[Command]:
     """Return the commands of a block with what they should print."""
-    commands: list[Command] = []
-    is_open = False
-    for number, line in enumerate(block.text.splitlines(), block.line):
-        if is_open:
-            last = commands[-1]
-            commands[-1] = Command(last.line, f"{last.text}\n{line}", [])
-        elif line.startswith("$ "):
-            commands.append(Command(number, line[2:], []))
-        elif not commands:
-            raise ExampleError(f"line {number}: expected a command behind “$ ”, found {line!r}")
-        else:
-            commands[-1].expected.append(line)
-            continue
-        is_open = line.endswith("\\")
-    return commands
+    if not block.text.startswith("$ "):
+        raise ExampleError(
+            f"line {block.line}: expected a command behind “$ ”, found {block.text.partition(chr(10))[0]!r}"
+        )
+    found = re.finditer(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE)
+    return [
+        Command(block.line + block.text.count("\n", 0, each.start()), each[1], each[2].splitlines()) for each in found
+    ]
 
 
 def read_shown_commands(page: str) -> Iterator[list[str]]:

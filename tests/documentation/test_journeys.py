@@ -25,16 +25,8 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
-
-
-def test_a_microscopist_goes_from_tiff_to_a_smaller_part_and_back(folder):
-    run_page(TUTORIAL, folder)
+def test_a_microscopist_goes_from_tiff_to_a_smaller_part_and_back(here):
+    run_page(TUTORIAL, here)
     # What the page made: a picture's source, corrected; a part small enough to mail; a TIFF file again.
     original = tifffile.imread("cells.tif")
     image = ozx.inspect("cells.ozx").images[0]
@@ -43,8 +35,8 @@ def test_a_microscopist_goes_from_tiff_to_a_smaller_part_and_back(folder):
     assert os.path.getsize("corner.ozx") < os.path.getsize("cells.ozx") / 2
     assert ozx.thumbnail("cells.ozx", "cells.png").width == 256
     # The reader that napari calls, without a window.
-    reader = get_reader(str(folder / "corner.ozx"))
-    layers = reader(str(folder / "corner.ozx"))
+    reader = get_reader(str(here / "corner.ozx"))
+    layers = reader(str(here / "corner.ozx"))
     assert [(kind, settings["name"]) for _, settings, kind in layers] == [("image", "DAPI"), ("image", "GFP")]
     for number, (pixels, settings, _) in enumerate(layers):
         finest = pixels[0] if settings.get("multiscale") else pixels
@@ -53,24 +45,24 @@ def test_a_microscopist_goes_from_tiff_to_a_smaller_part_and_back(folder):
     assert (tifffile.imread("cells.ome.tif") == original).all()
 
 
-def test_a_developer_reads_and_writes_with_types_cancel_and_errors(folder):
-    run_page(PROGRAM, folder)
+def test_a_developer_reads_and_writes_with_types_cancel_and_errors(here):
+    run_page(PROGRAM, here)
     program = next(block.text for block in read_blocks(PROGRAM.read_text(encoding="utf-8")) if block.kind == "python")
     for function in ("read_plane", "write_cells"):
         body = re.search(rf"^def {function}.*?(?=^\S|\Z)", program, re.MULTILINE | re.DOTALL)
         assert len(body[0].strip().splitlines()) <= 20
     Path("program.py").write_text(program, encoding="utf-8")
-    check_types("program.py", folder)
+    check_types("program.py", here)
 
 
-def test_the_example_of_the_readme_is_typed(folder):
+def test_the_example_of_the_readme_is_typed(here):
     blocks = [block for block in read_blocks(README.read_text(encoding="utf-8")) if block.kind == "python"]
     Path("program.py").write_text("\n".join(block.text for block in blocks), encoding="utf-8")
-    check_types("program.py", folder)
+    check_types("program.py", here)
 
 
 def check_types(program, folder):
-    environment = make_environment(folder.with_name("home"))
+    environment = make_environment(folder / "home")
     environment["MYPYPATH"] = str(Path(ozx.__file__).parent.parent)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", program],

@@ -1,4 +1,4 @@
-"""The runner of examples: what is right passes, and everything that is not as the page says fails."""
+"""The runner of examples: everything that is not as the page says fails. (What is right passes: see every page.)"""
 
 import os
 import shutil
@@ -32,44 +32,6 @@ def console(text):
 
 def python(text):
     return f"Some text.\n\n```python\n{text}\n```\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "$ echo one\none",
-        "$ printf 'a\\nb\\nc\\n'\na\nb\nc",
-        "$ echo anything at all",
-        "$ echo one two three\none … three",
-        "$ printf 'a\\nb\\nc\\n'\na\n…",
-        "$ printf 'a\\nb\\nc\\n'\n…\nc",
-        "$ printf 'a\\nc\\n'\na\n…\nc",
-        "$ printf 'a\\n\\nc\\n'\na\n\nc",
-        "$ echo warned >&2\nwarned",
-        "$ echo one \\\n  two\none two",
-        "$ false\n$ echo $?\n1",
-        "$ echo no; false\nno\n$ echo $?\n1",
-        "$ sleep 600 &\n$ jobs\n[1]… sleep 600 &",
-        "$ mkdir below; cd below\n$ touch here\n$ ls ../below\nhere",
-        "$ echo 'a.b (c) [d] *'\na.b (c) [d] *",
-    ],
-)
-def test_what_is_as_the_page_says_passes(run, text):
-    run(console(text))
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        *map(python, (">>> 6 * 7\n42", ">>> six = 6\n>>> six\n6", ">>> print('a b c')\na … c", ">>> None")),
-        python("six = 6") + python(">>> seven = six + 1") + python("assert seven == 7"),
-        "<!-- not run: why -->\n```console\n$ false\n```\n\n<!-- not run: so -->\n\n```python\n1 / 0\n```\n",
-        "```sh\nfalse\n```\n\n```\n$ false\n```\n\n````text\n```console\n$ false\n```\n````\n",  # other kinds
-        "<!-- run: echo one > a -->\n\n" + console("$ cat a\none"),
-    ],
-)
-def test_a_page_that_is_right_passes(run, page):
-    run(page)
 
 
 @pytest.mark.parametrize(

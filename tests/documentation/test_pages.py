@@ -23,9 +23,10 @@ SLOW = {
     f"docs/{name}.md"
     for name in (
         *("ecosystem", "explanation/format", "import", "index"),
-        *("howto/convert-04", "howto/dask", "howto/double-click", "howto/edit", "howto/fiji-and-qupath"),
-        *("howto/from-tiff", "howto/inodes-on-a-cluster", "howto/napari", "howto/pack-for-sharing", "howto/recover"),
-        *("howto/share-by-url", "howto/stream", "howto/ten-thousand-images", "howto/tensorstore", "howto/xarray"),
+        *("howto/convert-04", "howto/crop", "howto/dask", "howto/deposit", "howto/double-click", "howto/edit"),
+        *("howto/fiji-and-qupath", "howto/from-a-microscope", "howto/from-tiff", "howto/inodes-on-a-cluster"),
+        *("howto/napari", "howto/pack-for-sharing", "howto/recover", "howto/share-by-url", "howto/stream"),
+        *("howto/ten-thousand-images", "howto/tensorstore", "howto/xarray"),
     )
 }
 
@@ -44,11 +45,8 @@ EXAMPLES = [
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="examples are run by bash")
 @pytest.mark.parametrize("page", EXAMPLES)
-def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, monkeypatch):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    run_page(page, folder)
+def test_the_examples_of_a_page_do_what_it_says(page, here):
+    run_page(page, here)
 
 
 @pytest.mark.ci

@@ -19,11 +19,8 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.stem)
-def test_a_walk_meets_no_wrong_turn(walk, tmp_path, monkeypatch):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    run_page(walk, folder)
+def test_a_walk_meets_no_wrong_turn(walk, here):
+    run_page(walk, here)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import zarr
-from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
+from hierarchies import FIXTURES, HIERARCHIES, group, make_image, tree
 from links import make_link
 from ome_zarr_models import open_ome_zarr
 from packed import pack_tree, sort_values, values_of, write_archive, zip_values
@@ -54,12 +54,6 @@ def state(path):
     return path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino, sorted(os.listdir(path.parent))
 
 
-def group(**ome):
-    return json.dumps(
-        {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", **ome}}}
-    ).encode()
-
-
 def origins(path, node=""):
     views = ozx.inspect(path).images
     return [level.translation for image in views if image.path == node for level in image.levels]
@@ -100,15 +94,6 @@ def test_a_translation_is_in_a_unit_of_its_axis(tmp_path):
         edit(path, translation="x=10s")
 
 
-def test_contrast_is_set_by_the_new_name_of_a_channel(packed):
-    path = packed("image")
-    edit(path, channel_names=["Cytoplasm", "GFP"], contrast={"cytoplasm": (1, 2), "GFP": (3, 4)})
-    channels = ozx.open_image(path).channels
-    assert [(channel.name, channel.contrast) for channel in channels] == [("Cytoplasm", (1, 2)), ("GFP", (3, 4))]
-    edit(path, channel_names=["A", None], contrast={"cytoplasm": (5, 6), "GFP": (7, 8)})
-    assert [channel.contrast for channel in ozx.open_image(path).channels] == [(5, 6), (7, 8)]
-
-
 def test_one_pixel_size_with_a_unit_keeps_z_and_its_unit(tmp_path):
     path = tmp_path / "stack.ozx"
     ozx.write_image(path, np.zeros((3, 8, 8), "uint8"), axes="zyx", pixel_size="z=2um,y=1um,x=1um")
@@ -129,10 +114,12 @@ def test_contrast_is_set_by_name_or_number_of_a_channel(packed):
     edit(path, contrast="1=5:700")
     windows = [channel["window"] for channel in document(path)["attributes"]["ome"]["omero"]["channels"]]
     assert [(window["start"], window["end"]) for window in windows] == [(100, 4000), (5, 700)]
+    edit(path, channel_names=["Hoechst", None], contrast={"hoechst": (1, 2), "GFP": (3, 4)})  # by the new names
+    assert [channel.contrast for channel in ozx.open_image(path).channels] == [(1, 2), (3, 4)]
     with pytest.raises(UsageError, match="names or numbers of its channels; got 'Cy5'"):
         edit(path, contrast="Cy5=0:1")
     with pytest.raises(UsageError, match="channel 0 is given twice"):
-        edit(path, contrast={"DAPI": (0, 1), 0: (0, 1)})
+        edit(path, contrast={"Hoechst": (0, 1), 0: (0, 1)})
 
 
 @pytest.mark.filterwarnings("ignore:Object at METADATA.ome.xml")  # zarr-python, about a file that is no node
@@ -151,6 +138,8 @@ def test_every_image_is_edited_and_nothing_else(packed, name):
     assert {finding.id for finding in report.findings} <= {"rfc9/sharding"}
     assert next(iter(after)) == "zarr.json"
     for node in IMAGES[name]:
+        with ZipStore(path, mode="r") as store:
+            open_ome_zarr(zarr.open_group(store, path=node, mode="r"))
         old = json.loads(before[f"{node}/zarr.json".removeprefix("/")])
         new = document(path, node)
         for change in [change for change in result.changes if change.node == node]:
@@ -166,24 +155,6 @@ def test_every_image_is_edited_and_nothing_else(packed, name):
         ]
 
 
-@pytest.mark.parametrize("name", HIERARCHIES)
-def test_pixels_stay_and_other_readers_see_the_edit(packed, name):
-    path = packed(name)
-    edit(path, pixel_size=DOUBLED, sync=False)
-    old = zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r")
-    with ZipStore(path, mode="r") as store:
-        new = zarr.open_group(store, mode="r")
-        for node in IMAGES[name]:
-            for level in old[node].array_keys() if node else old.array_keys():
-                key = f"{node}/{level}".removeprefix("/")
-                np.testing.assert_array_equal(new[key][...], old[key][...])
-            model = open_ome_zarr(new[node] if node else new)
-            assert [
-                dataset.coordinateTransformations[0].scale[-1]
-                for dataset in model.ome_attributes.multiscales[0].datasets
-            ] == [scale[-1] for scale in scales(path, node)]
-
-
 def test_the_layout_of_documents_stays(packed):
     compact = json.dumps(json.loads(tree(FIXTURES / "image.ome.zarr")["zarr.json"]), separators=(",", ":")).encode()
     path = packed(**{"zarr.json": compact})
@@ -195,17 +166,6 @@ def test_the_layout_of_documents_stays(packed):
     assert values_of(path)["A/1/0/zarr.json"] == indented.replace(b'"Nuclei"', b'"DAPI"')
 
 
-def test_a_dry_run_tells_the_same_and_leaves_the_file(packed):
-    path = packed()
-    before = state(path)
-    told = edit(path, pixel_size=DOUBLED, dry_run=True)
-    assert state(path) == before
-    assert not told.written
-    done = edit(path, pixel_size=DOUBLED)
-    assert (done.differences, done.changes) == (told.differences, told.changes)
-    assert state(path) != before
-
-
 def test_where_all_is_so_already_nothing_is_written(packed):
     path = packed("plate")
     edit(path, pixel_size=DOUBLED, name="P")
@@ -213,15 +173,6 @@ def test_where_all_is_so_already_nothing_is_written(packed):
     result = edit(path, pixel_size=DOUBLED, name="P")
     assert (result.written, result.differences, result.changes) == (False, (), ())
     assert state(path) == before
-
-
-def test_the_name_of_a_plate_is_that_of_the_plate(packed):
-    path = packed("plate")
-    result = edit(path, name="Screen 7", channel_names=["A", "B"])
-    assert document(path)["attributes"]["ome"]["plate"]["name"] == "Screen 7"
-    assert document(path, "A/1/0")["attributes"]["ome"]["multiscales"][0]["name"] == "Well A1, field 1"
-    assert (result.differences[0].node, result.differences[0].what) == ("", "name")
-    assert len({difference.node for difference in result.differences}) == 7
 
 
 def test_of_several_images_one_has_to_be_named(packed):
@@ -279,12 +230,8 @@ def test_copies_in_consolidated_metadata_follow(tmp_path):
             root = zarr.open_group(store, mode="r", use_consolidated=True)
             for node in images:
                 assert root[node].attrs["ome"] == document(path, node)["attributes"]["ome"]
-                assert (
-                    root[node].attrs["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"][
-                        -1
-                    ]
-                    == 0.65
-                )
+                (multiscale,) = root[node].attrs["ome"]["multiscales"]
+                assert multiscale["datasets"][0]["coordinateTransformations"][0]["scale"][-1] == 0.65
         copied = [change for change in result.changes if change.pointer.startswith("/consolidated_metadata")]
         own = [change for change in result.changes if change.node in images]
         assert len(copied) == len(own)
@@ -296,7 +243,10 @@ def test_an_image_without_the_axis_is_left_with_a_note(tmp_path):
     deep = json.loads((FIXTURES / "series.ome.zarr" / "0" / "zarr.json").read_bytes())
     values = {f"0/{key}": value for key, value in tree(series).items()}
     values |= {f"1/{key}": value for key, value in tree(FIXTURES / "series.ome.zarr" / "0").items()}
-    values |= {"zarr.json": group(**{"bioformats2raw.layout": 3}), "OME/zarr.json": group(series=["0", "1", "2"])}
+    values |= {
+        "zarr.json": group(version="0.5", **{"bioformats2raw.layout": 3}),
+        "OME/zarr.json": group(version="0.5", series=["0", "1", "2"]),
+    }
     path = write_archive(tmp_path / "series.ozx", sort_values(values))
     result = edit(path, pixel_size={"z": 3.0})
     assert [(difference.node, difference.old, difference.new) for difference in result.differences] == [("1", 1.5, 3.0)]
@@ -310,18 +260,10 @@ def test_an_image_without_the_axis_is_left_with_a_note(tmp_path):
 
 
 def test_a_label_image_that_is_missing_is_told(packed):
-    path = packed(**{"labels/zarr.json": group(labels=["cells", "nuclei"])})
+    path = packed(**{"labels/zarr.json": group(version="0.5", labels=["cells", "nuclei"])})
     result = edit(path, pixel_size=DOUBLED)
     assert result.notes == ("labels/nuclei: a label image is listed here, but does not exist",)
     assert scales(path, "labels/cells")[0] == [0.65, 0.65]
-
-
-def test_the_metadata_of_the_original_file_is_not_edited_and_that_is_said(packed):
-    path = packed("series")
-    assert "OME/METADATA.ome.xml" in values_of(path)
-    result = edit(path, pixel_size=DOUBLED)
-    assert result.notes == ("OME/METADATA.ome.xml is kept: it still describes the original file",)
-    assert edit(path, pixel_size=DOUBLED).notes == ()
 
 
 def test_channels_are_counted_in_the_array(packed):
@@ -359,34 +301,19 @@ def test_archives_of_other_programs_become_conformant(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("values", "error", "message"),
     [
-        (lambda path: path.mkdir(), UsageError, "is a directory"),
-        (lambda path: path.write_bytes(b"no archive"), FormatError, "a.ozx"),
-        (lambda path: zip_values(path, tree(FIXTURES / "legacy.ome.zarr")), UnsupportedError, "OME-Zarr 0.5"),
-        (lambda path: write_archive(path, {"zarr.json": group()}), UnsupportedError, "there are no images"),
-        (lambda path: write_archive(path, {"zarr.json": group(multiscales=[])}), FormatError, "multiscales is empty"),
-        (lambda path: write_archive(path, {"zarr.json": b"{"}), FormatError, "the root: expected metadata"),
-        (lambda path: write_archive(path, {"a": b""}), FormatError, "no zarr.json at the root"),
-        (
-            lambda path: write_archive(path, {"zarr.json": group(version="0.6", multiscales=[{}])}),
-            UnsupportedError,
-            r"0\.6",
-        ),
+        (tree(FIXTURES / "legacy.ome.zarr"), UnsupportedError, "OME-Zarr 0.5"),
+        ({"zarr.json": group(version="0.5")}, UnsupportedError, "there are no images"),
+        ({"zarr.json": group(version="0.5", multiscales=[])}, FormatError, "multiscales is empty"),
+        ({"zarr.json": group(version="0.6", multiscales=[{}])}, UnsupportedError, r"0\.6"),
+        ({"zarr.json": b"{"}, FormatError, "the root: expected metadata"),
+        ({"a": b""}, FormatError, "no zarr.json at the root"),
     ],
 )
-def test_what_cannot_be_edited_is_refused(tmp_path, make, error, message):
-    path = tmp_path / "a.ozx"
-    make(path)
+def test_what_cannot_be_edited_is_refused(tmp_path, values, error, message):
     with pytest.raises(error, match=message):
-        edit(path, name="N")
-
-
-def test_arguments_are_looked_at_before_the_file():
-    with pytest.raises(UsageError, match="expected at least one requested change"):
-        edit("missing.ozx")
-    with pytest.raises(FileNotFoundError):
-        edit("missing.ozx", name="N")
+        edit(write_archive(tmp_path / "a.ozx", values), name="N")
 
 
 def test_a_file_that_changes_between_reading_and_writing_is_left(packed, monkeypatch):

@@ -14,7 +14,7 @@ from packed import pack_tree
 from reference_s3 import serving
 
 import ozx
-from ozx.archive.writer import ArchiveWriter
+from ozx.archive.writer import ArchiveWriter, local_header
 from ozx.cli.app import run
 from ozx.cloud import replacement
 from ozx.errors import FormatError, UnsupportedError, UsageError
@@ -242,8 +242,6 @@ def test_a_file_of_1_tb(server, tmp_path):
         offset = writer.flush()
         for number in range(count):
             name = f"0/c/0/{number}"
-            from ozx.archive.writer import local_header  # noqa: PLC0415
-
             header = local_header(name.encode(), 0, 0, each)
             file.seek(offset)
             file.write(header)

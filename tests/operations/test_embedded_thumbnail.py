@@ -8,7 +8,8 @@ from io import BytesIO
 import numpy as np
 import pytest
 import zarr
-from hierarchies import FIXTURES, tree
+from cases.archive_builder import write_tree
+from hierarchies import FIXTURES, group, tree
 from packed import values_of
 from PIL import Image
 
@@ -127,11 +128,7 @@ def test_resume_knows_the_picture(tmp_path):
 
 
 def test_without_an_image_a_note_says_so(tmp_path):
-    root = tmp_path / "empty.ome.zarr"
-    root.mkdir()
-    (root / "zarr.json").write_text(
-        '{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}'
-    )
+    root = write_tree(tmp_path / "empty.ome.zarr", {"zarr.json": group(version="0.5")})
     result = ozx.pack(root, tmp_path / "a.ozx", thumbnail=True)
     assert [note for note in result.notes if note.startswith("no thumbnail: ")]
     assert KEY not in values_of(tmp_path / "a.ozx")

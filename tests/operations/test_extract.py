@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zarr
 from extracts import check_part, document, ome, write_image, write_labels
-from hierarchies import FIXTURES, make_image
+from hierarchies import FIXTURES, group, make_image, multiscales
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import pack_tree, values_of
@@ -117,24 +117,11 @@ def test_shards_between_the_channels_are_not_even_opened(tmp_path):
     assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[[0, 3]]).all()
 
 
-def write_levels(folder, shapes, chunks, path=""):
-    """Write an image of zarr-python whose levels have the given shapes and chunks, and return its pixels."""
-    group = zarr.open_group(folder, mode="a", path=path, zarr_format=3)
-    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    datasets, pixels = [], []
-    for number, (shape, chunk) in enumerate(zip(shapes, chunks, strict=True)):
-        data = np.random.default_rng(number).integers(1, 4000, shape, dtype="uint16")
-        group.create_array(str(number), data=data, chunks=chunk)
-        scale = [1.0, 2.0**number, 2.0**number]
-        steps = [{"type": "scale", "scale": scale}]
-        datasets.append({"path": str(number), "coordinateTransformations": steps})
-        pixels.append(data)
-    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
-    return pixels
-
-
 def test_levels_whose_channels_share_chunks_are_left_out_or_refused(tmp_path):
-    write_levels(tmp_path / "a", [(3, 64, 64), (3, 32, 32)], [(1, 64, 64), (3, 32, 32)])
+    attributes = {"ome": {"version": "0.5", "multiscales": multiscales("cyx", "0", "1", halved="yx")}}
+    root = zarr.create_group(tmp_path / "a", attributes=attributes)
+    for level, chunks in (("0", (1, 64, 64)), ("1", (3, 32, 32))):
+        root.create_array(level, data=np.ones((3, *chunks[1:]), "uint16"), chunks=chunks)
     result = extract(tmp_path / "a", tmp_path / "a.ozx", channels="0,2")
     assert (result.images[0].levels, result.images[0].left_out) == (("0",), ("1",))
     assert any("left out level 1, because the chunks are too large" in note for note in result.notes)
@@ -423,53 +410,24 @@ def test_places_that_are_refused(tmp_path):
     extract(packed, tmp_path / "b.zip", levels="2", force=True)
 
 
-def broken(root, change):
-    make_image(root)
-    path = Path(root, "zarr.json")
-    whole = json.loads(path.read_text())
-    change(whole["attributes"]["ome"]["multiscales"][0])
-    path.write_text(json.dumps(whole))
-
-
-def affine(multiscale):
-    multiscale["datasets"][0]["coordinateTransformations"] = [{"type": "affine"}]
-
-
-def flat(multiscale):
-    multiscale["datasets"][0]["coordinateTransformations"][0]["scale"] = [0.0, 1.0]
-
-
-def three_axes(multiscale):
-    multiscale["axes"].insert(0, {"name": "z", "type": "space"})
-    multiscale["datasets"][0]["coordinateTransformations"][0]["scale"] = [1.0, 1.0, 1.0]
-
-
-def missing(multiscale):
-    multiscale["datasets"][0]["path"] = "7"
-
-
-def unnamed(multiscale):
-    del multiscale["datasets"][0]["path"]
-
-
-def sequence(multiscale):
-    steps = multiscale["datasets"][0]["coordinateTransformations"]
-    multiscale["datasets"][0]["coordinateTransformations"] = [{"type": "sequence", "transformations": steps}]
+SCALE = {"type": "scale", "scale": [1.0, 1.0]}
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "match"),
+    ("axes", "path", "step", "kind", "match"),
     [
-        (affine, UnsupportedError, "cannot be computed from the transformations"),
-        (flat, UnsupportedError, "expected scales above 0"),
-        (three_axes, FormatError, "expected level '0' to have 3 dimensions"),
-        (missing, FormatError, "expected the array of level '7'"),
-        (unnamed, FormatError, "expected the array of level None"),
-        (sequence, UnsupportedError, "expected scales and translations of 2 finite numbers"),
+        ("yx", "0", {"type": "affine"}, UnsupportedError, "cannot be computed from the transformations"),
+        ("yx", "0", SCALE | {"scale": [0.0, 1.0]}, UnsupportedError, "expected scales above 0"),
+        ("zyx", "0", SCALE | {"scale": [1.0] * 3}, FormatError, "expected level '0' to have 3 dimensions"),
+        ("yx", "7", SCALE, FormatError, "expected the array of level '7'"),
+        ("yx", None, SCALE, FormatError, "expected the array of level None"),
+        ("yx", "0", {"type": "sequence", "transformations": [SCALE]}, UnsupportedError, "of 2 finite numbers"),
     ],
 )
-def test_images_that_no_region_can_be_found_in(tmp_path, change, kind, match):
-    broken(tmp_path / "a", change)
+def test_images_that_no_region_can_be_found_in(tmp_path, axes, path, step, kind, match):
+    (multiscale,) = multiscales(axes, "0")
+    multiscale["datasets"] = [({"path": path} if path else {}) | {"coordinateTransformations": [step]}]
+    (make_image(tmp_path / "a") / "zarr.json").write_bytes(group(version="0.5", multiscales=[multiscale]))
     with pytest.raises(kind, match=match):
         extract(tmp_path / "a", tmp_path / "b.ozx", region="y=32:")
     extract(tmp_path / "a", tmp_path / "b.ozx", levels="0")  # whole levels can always be had

@@ -1,11 +1,11 @@
 """A part of an archive behind a URL: only what is needed is read, and told before."""
 
-import json
-
 import numpy as np
 import pytest
 from cases.archive_builder import ArchiveBuilder, array
 from fault_proxy import proxying
+from hierarchies import group, multiscales
+from packed import sort_values
 from servers import serving
 
 import ozx
@@ -60,31 +60,18 @@ def test_a_dry_run_tells_requests_and_bytes(images, tmp_path, name, case):
 @pytest.fixture(scope="module")
 def plate(tmp_path_factory):
     """A plate of 24 wells of 1 MiB; the directory takes more than the first request brings."""
-    content = np.random.default_rng(8)
+    content, version = np.random.default_rng(8), {"version": "0.5"}
     names = [(row, column) for row in "ABCD" for column in "123456"]
     wells = [{"path": f"{r}/{c}", "rowIndex": "ABCD".index(r), "columnIndex": int(c) - 1} for r, c in names]
-    builder, chunks = ArchiveBuilder(), []
     rows, columns = ([{"name": name} for name in each] for each in ("ABCD", "123456"))
-    builder.add("zarr.json", group({"plate": {"rows": rows, "columns": columns, "wells": wells, "field_count": 1}}))
-    for row, column in names:
-        well = f"{row}/{column}"
-        if column == "1":
-            builder.add(f"{row}/zarr.json", group({}))
-        builder.add(f"{well}/zarr.json", group({"well": {"images": [{"path": "0"}]}}))
-        scale = {"type": "scale", "scale": [1.0, 1.0]}
-        axes = [{"name": name, "type": "space"} for name in "yx"]
-        levels = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": [scale]}]}
-        builder.add(f"{well}/0/zarr.json", group({"multiscales": [levels]}))
-        builder.add(f"{well}/0/0/zarr.json", array([1024, 1024], [32, 32]))
-        chunks += [(f"{well}/0/0/c/{y}/{x}", content.bytes(1024)) for y in range(32) for x in range(32)]
-    for name, value in chunks:
-        builder.add(name, value)
-    return builder.build()
-
-
-def group(ome):
-    attributes = {"ome": {"version": "0.5"} | ome} if ome else {}
-    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes}).encode()
+    plate = {"rows": rows, "columns": columns, "wells": wells, "field_count": 1}
+    values = {"zarr.json": group(**version, plate=plate)} | {f"{row}/zarr.json": group() for row in "ABCD"}
+    for well in (well["path"] for well in wells):
+        values[f"{well}/zarr.json"] = group(**version, well={"images": [{"path": "0"}]})
+        values[f"{well}/0/zarr.json"] = group(**version, multiscales=multiscales("yx", "0"))
+        values[f"{well}/0/0/zarr.json"] = array([1024, 1024], [32, 32])
+        values |= {f"{well}/0/0/c/{y}/{x}": content.bytes(1024) for y in range(32) for x in range(32)}
+    return ArchiveBuilder.of(sort_values(values)).build()
 
 
 @pytest.mark.ci

@@ -33,22 +33,11 @@ def source(tmp_path_factory):
     return write(path, pixels((3, 2200, 2300)), tile=(256, 256), compression="zlib")
 
 
-def test_workers_make_the_same_bytes(tmp_path, client, source):
-    ozx.import_image(source, tmp_path / "1.ozx")
-    ozx.import_image(source, tmp_path / "2.ozx", executor=client.get_executor())
-    assert (tmp_path / "1.ozx").read_bytes() == (tmp_path / "2.ozx").read_bytes()
-
-
 def test_the_command_takes_an_address(tmp_path, cluster_and_client, source, capsys):
     cluster, _ = cluster_and_client
     code = run(["import", str(source), str(tmp_path / "a.ozx"), "--dask", cluster.scheduler_address])
-    assert (code, capsys.readouterr().err) == (
-        0,
-        (
-            "note: the pixel size is unknown, so 1 without a unit is used; to set one: "
-            f"ozx edit {tmp_path / 'a.ozx'} --pixel-size 0.65um\n"
-        ),
-    )
+    assert code == 0
+    assert capsys.readouterr().err.endswith(f"to set one: ozx edit {tmp_path / 'a.ozx'} --pixel-size 0.65um\n")
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels((3, 2200, 2300)))
 
 
@@ -87,5 +76,6 @@ def test_a_killed_worker_is_survived(tmp_path, client, source):
     progress = Killer(victim)
     ozx.import_image(source, tmp_path / "a.ozx", executor=client.get_executor(), progress=progress)
     assert progress.calls > 2
-    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels((3, 2200, 2300)))
+    ozx.import_image(source, tmp_path / "b.ozx", name="a")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
     assert victim not in client.run(os.getpid).values()

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hierarchies import FIXTURES, make_image, tree
+from cases.archive_builder import write_tree
+from hierarchies import FIXTURES, group, make_image, tree
 from links import make_link
 
 import ozx
@@ -28,18 +29,12 @@ from ozx.operations.verify import verify
 
 
 def test_names_as_a_disk_of_a_mac_gives_them_are_told(tmp_path):
-    make_image(tmp_path / "a.zarr")
-    label = tmp_path / "a.zarr" / "labels" / unicodedata.normalize("NFD", "Körper")
-    label.mkdir(parents=True)
-    (label / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
-    (label.parent / "zarr.json").write_text(
-        json.dumps(
-            {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "labels": ["Körper"]}}}
-        )
-    )
+    name = unicodedata.normalize("NFD", "Körper")
+    labels = {"labels/zarr.json": group(version="0.5", labels=["Körper"]), f"labels/{name}/zarr.json": group()}
+    write_tree(make_image(tmp_path / "a.zarr"), labels)
     (note,) = pack(tmp_path / "a.zarr", tmp_path / "a.ozx").notes
     assert "NFD" in note
-    assert label.name in note
+    assert name in note
     assert "ome/label-missing" in {finding.id for finding in ozx.validate(tmp_path / "a.ozx").findings}
 
 
@@ -276,15 +271,6 @@ def test_a_source_with_files_that_are_not_packed_is_not_removed(tmp_path, image)
     assert not (tmp_path / "a.ozx").exists()
 
 
-def test_empty_folders_go_with_the_source(tmp_path, image):
-    root = shutil.copytree(image, tmp_path / "h")
-    (root / "empty" / "below").mkdir(parents=True)
-    result = pack(root, tmp_path / "a.ozx", remove_source=True)
-    assert result.source_removed
-    assert result.left_out == ("empty/below/", "empty/")
-    assert os.listdir(tmp_path) == ["a.ozx"]
-
-
 def cut_off(root, archive, monkeypatch):
     """Pack, and have the removal of the source interrupted."""
     unlink, count = os.unlink, []
@@ -368,14 +354,6 @@ def test_resume_makes_up_for_a_missing_checksum_file(tmp_path, image):
     assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").sha256 == digest
 
 
-def test_resume_verifies_and_removes_what_an_interrupted_run_left(tmp_path, image):
-    root = shutil.copytree(image, tmp_path / "h")
-    pack(root, tmp_path / "a.ozx")
-    result = pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
-    assert (result.status, result.verified, result.source_removed) == ("skipped", True, True)
-    assert not root.exists()
-
-
 @pytest.fixture
 def changed(tmp_path, image):
     """A source whose last chunk changed after it was packed, with the same size; and its file."""
@@ -430,18 +408,22 @@ def test_resume_and_force_replace_a_damaged_file(tmp_path, image):
     assert out.read_bytes() == good
 
 
-@pytest.mark.parametrize("options", [{}, {"shards": "auto"}])
-def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeypatch, options):
+def pack_meanwhile(monkeypatch, source, out, **options):
+    """Have another run pack `source` while the next run writes its archive."""
     original = pack_one_module.write_archive
 
     def write_archive(*arguments):
         written = original(*arguments)
-        if not (tmp_path / "a.ozx").exists():
-            monkeypatch.setattr(pack_one_module, "write_archive", original)
-            pack(image, tmp_path / "a.ozx", **options)
+        monkeypatch.setattr(pack_one_module, "write_archive", original)
+        pack(source, out, **options)
         return written
 
     monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": "auto"}])
+def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeypatch, options):
+    pack_meanwhile(monkeypatch, image, tmp_path / "a.ozx", **options)
     result = pack(image, tmp_path / "a.ozx", resume=True, manifest=True, **options)
     assert result.status == "skipped"
     assert verify(result.path).entries == result.entries
@@ -449,15 +431,7 @@ def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeyp
 
 
 def test_resume_refuses_what_another_run_made_of_another_source_meanwhile(tmp_path, image, monkeypatch):
-    other = make_image(tmp_path / "other.ome.zarr")
-    original = pack_one_module.write_archive
-
-    def write_archive(*arguments):
-        monkeypatch.setattr(pack_one_module, "write_archive", original)
-        pack(other, tmp_path / "a.ozx")
-        return original(*arguments)
-
-    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    pack_meanwhile(monkeypatch, make_image(tmp_path / "other.ome.zarr"), tmp_path / "a.ozx")
     with pytest.raises(UsageError, match="not the complete copy"):
         pack(image, tmp_path / "a.ozx", resume=True)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import zarr
+from hierarchies import multiscales
 from pictures import add_image, new_group
 
 from ozx.desktop.viewer.pictures import Pictures
@@ -13,11 +14,7 @@ from ozx.operations.export import export
 
 def huge(folder, side, chunk):
     """An image without any chunks."""
-    root = zarr.create_group(str(folder))
-    axes = [{"name": name, "type": "space"} for name in "yx"]
-    steps = [{"type": "scale", "scale": [1.0, 1.0]}]
-    multiscale = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": steps}]}
-    root.attrs["ome"] = {"version": "0.5", "multiscales": [multiscale]}
+    root = zarr.create_group(folder, attributes={"ome": {"version": "0.5", "multiscales": multiscales("yx", "0")}})
     root.create_array("0", shape=(side, side), chunks=(chunk, chunk), dtype="uint8")
     return root
 

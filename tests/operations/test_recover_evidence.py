@@ -34,18 +34,14 @@ def attempt(tmp_path):
     return attempt
 
 
-def streamed(*, deflated=False):
+@pytest.mark.parametrize("deflated", [False, True])
+def test_a_streamed_entry_without_its_flag_is_not_empty(attempt, deflated):
     builder = build()
     for name in VALUES:
         if deflated:
             builder.deflate(name)
         builder.stream(name)
-    return builder
-
-
-@pytest.mark.parametrize("deflated", [False, True])
-def test_a_streamed_entry_without_its_flag_is_not_empty(attempt, deflated):
-    data = streamed(deflated=deflated).set("0/c/0/1", local={"flags": 0}).build()
+    data = builder.set("0/c/0/1", local={"flags": 0}).build()
     result, values = attempt(data)
     assert values == VALUES
     assert (result.complete, result.lost) == (True, ())
@@ -90,8 +86,7 @@ def test_two_names_of_a_lost_value_are_both_lost(attempt):
 def test_what_seems_to_be_replaced_by_a_damaged_header_is_not_complete(attempt):
     values = {**VALUES, "OME/x": b"free"}
     headers = build(values).build()
-    start, end = headers.index(b"PK\1\2"), headers.rindex(b"PK\5\6")
-    places = [at for at in range(start, end) if headers.startswith(b"PK\1\2", at)] + [end]
+    places = [*directory_headers(headers), headers.rindex(b"PK\5\6")]
     second, third = headers[places[3] : places[4]], headers[places[4] : places[5]]
     # The header of 0/c/1/0 is overwritten by that of 0/c/0/1, of which the first copy leads elsewhere.
     data = headers[: places[3]] + second[:42] + b"\1\0\0\0" + second[46:] + second + headers[places[5] :]
@@ -191,15 +186,12 @@ def test_a_value_with_the_descriptor_of_another_entry_is_not_confirmed(attempt):
     assert found.get(first.decode(), VALUES[first.decode()]) == VALUES[first.decode()] or result.unconfirmed
 
 
-def swapped(first, second, builder):
-    """Exchange the local headers of two entries."""
-    names = first, second
-    fields = [{"name": n.encode(), "crc32": zlib.crc32(VALUES[n]), "compressed": 4, "uncompressed": 4} for n in names]
-    return builder.set(first, local=fields[1]).set(second, local=fields[0])
-
-
 def test_exchanged_local_headers_exchange_no_values(attempt):
-    result, found = attempt(swapped("0/c/0/0", "0/c/1/1", build()).build())
+    first, last = (
+        {"name": name.encode(), "crc32": zlib.crc32(VALUES[name]), "compressed": 4, "uncompressed": 4}
+        for name in ("0/c/0/0", "0/c/1/1")
+    )
+    result, found = attempt(build().set("0/c/0/0", local=last).set("0/c/1/1", local=first).build())
     assert found == VALUES
     assert (result.complete, result.lost) == (True, ())
 

@@ -7,7 +7,6 @@ import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
 from hierarchies import FIXTURES
-from packed import pack_with_manifest_inside
 from servers import serving, serving_folder
 
 import ozx
@@ -76,26 +75,6 @@ class TestVerify:
         assert verify(url, manifest=f"{served.url}/other.json").entries == 71
         with pytest.raises(UsageError, match="neither"):
             verify(url)
-
-    def test_a_manifest_inside(self, tmp_path):
-        pack_with_manifest_inside(IMAGE, tmp_path / "cells.ozx")
-        with serving_folder(tmp_path) as server:
-            assert verify(f"{server.url}/cells.ozx").entries == 71
-
-    def test_another_file(self, served):
-        ozx.pack(FIXTURES / "plate.ome.zarr", served.root / "cells.ozx", force=True)
-        ozx.pack(IMAGE, served.root / "image.ozx", manifest=True)
-        with pytest.raises(FormatError, match="its values differ from"):
-            verify(f"{served.url}/cells.ozx", manifest=served.root / "image.ozx.manifest.json")
-
-    def test_another_checksum(self, served):
-        (served.root / "cells.ozx.sha256").write_text("0" * 64 + "  cells.ozx\n")
-        with pytest.raises(ResourceError, match="expected the SHA-256"):
-            verify(f"{served.url}/cells.ozx")
-
-    def test_a_node(self, served):
-        with pytest.raises(UsageError, match="found the node 0 in a file"):
-            verify(f"{served.url}/cells.ozx|zip:0/")
 
 
 class TestUnpack:

@@ -2,8 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
+import zarr
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from cases.archive_builder import array_document, write_tree
+from hierarchies import group, multiscales
 from servers import serving
 
 import ozx
@@ -17,27 +21,15 @@ SHAPES = {"small": (1200, 1 << 10), "middle": (300, 40 << 10), "large": (5, 5 <<
 
 
 def write_image(folder, chunks, length):
-    array = {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": [chunks, length],
-        "data_type": "uint8",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, length]}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": [{"name": "bytes"}],
-        "dimension_names": ["y", "x"],
-    }
-    axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
-    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
-    image = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
-    group = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "multiscales": [image]}}}
-    for name, document in (("", group), ("0", array)):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "zarr.json").write_text(json.dumps(document))
-    for number in range(chunks):
-        (folder / f"0/c/{number}").mkdir(parents=True)
-        (folder / f"0/c/{number}/0").write_bytes(bytes([number % 251, 7]) * (length // 2))
+    array = array_document([chunks, length], [1, length], dimension_names=["y", "x"])
+    write_tree(
+        folder,
+        {
+            "zarr.json": group(version="0.5", multiscales=multiscales("yx", "0", unit="micrometer")),
+            "0/zarr.json": json.dumps(array).encode(),
+            **{f"0/c/{number}/0": bytes([number % 251, 7]) * (length // 2) for number in range(chunks)},
+        },
+    )
 
 
 @pytest.fixture(
@@ -114,9 +106,6 @@ def test_reading_back_from_a_bucket(bucket, image, gets):  # noqa: F811
 
 def test_shards_across_the_rows_of_chunks(tmp_path):
     """Each new shard needs chunks from many places of the file, but blocks are read once."""
-    import numpy as np  # noqa: PLC0415
-    import zarr  # noqa: PLC0415
-
     folder = tmp_path / "image.ome.zarr"
     write_image(folder, 1, 2)
     pixels = np.random.default_rng(0).integers(0, 255, (1200, 1200), np.uint8)

@@ -196,18 +196,6 @@ def test_late_metadata_survives_a_kill(tmp_path, is_early, repeats):
     assert [channel.label for channel in ozx.inspect(out).images[0].channels] == names
 
 
-def test_records_survive_an_exception(tmp_path):
-    out = tmp_path / "a.ozx"
-    with pytest.raises(ValueError, match="stop"), ozx.stream(out, **WORDS) as frames:
-        for number, frame in enumerate(FRAMES[:3]):
-            frames.append(frame, record={"number": number})
-            if number == 1:
-                frames.flush()
-        raise ValueError("stop")
-    recovered(out)
-    np.testing.assert_array_equal(ozx.open(out)["frames/number"][...].reshape(-1), [0, 1, 2, np.nan])
-
-
 def test_drafts_of_records_do_not_stay(tmp_path):
     out = tmp_path / "a.ozx"
     with ozx.stream(out, **WORDS) as frames:

@@ -9,13 +9,13 @@ import subprocess
 
 import numpy as np
 import pytest
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, group, tree
 from packed import pack_tree, zip_values
 from pictures import read_picture
 from servers import serving
 from uris import ozx_uri
 
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import UnsupportedError, UsageError
 from ozx.images.pictures.raster import encode_png
 from ozx.images.thumbnail import draw_thumbnail
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
@@ -106,18 +106,23 @@ def test_wrong_calls(cells, tmp_path, monkeypatch, arguments, message):
     assert list(tmp_path.iterdir()) == [cells]
 
 
-def test_files_of_which_there_is_no_picture(tmp_path):
-    legacy = zip_values(tmp_path / "legacy.zip", tree(FIXTURES / "legacy.ome.zarr"))
-    with pytest.raises(UnsupportedError, match="found Zarr v2"):
-        thumbnail(legacy, tmp_path / "a.png")
-    (tmp_path / "a.ozx").write_bytes(b"nothing")
-    with pytest.raises(FormatError):
-        thumbnail(tmp_path / "a.ozx", tmp_path / "a.png")
-    group = {"zarr.json": b'{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}'}
-    empty = zip_values(tmp_path / "empty.ozx", group)
-    with pytest.raises(UnsupportedError, match="found a hierarchy of kind other without images") as raised:
-        thumbnail(empty, tmp_path / "a.png")
-    assert raised.value.path == str(empty)
+COPIES = {"kind": "inline", "must_understand": False, "metadata": {"0": {"zarr_format": 3, "node_type": "group"}}}
+OF_MISSING_NODES = {"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": COPIES}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (tree(FIXTURES / "legacy.ome.zarr"), "found Zarr v2"),
+        ({"zarr.json": group(version="0.5")}, "found a hierarchy of kind other without images"),
+        ({"zarr.json": json.dumps(OF_MISSING_NODES).encode()}, "no OME-Zarr metadata"),
+    ],
+)
+def test_files_of_which_there_is_no_picture(tmp_path, values, message):
+    path = zip_values(tmp_path / "a.ozx", values)
+    with pytest.raises(UnsupportedError, match=message) as raised:
+        thumbnail(path, tmp_path / "a.png")
+    assert raised.value.path == str(path)
 
 
 # The cache of freedesktop.org
@@ -172,11 +177,3 @@ def test_file_managers_find_the_picture(cells, cache):
     os.utime(cells, (5, 5))
     told = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
     assert "thumbnail::is-valid: FALSE" in told.stdout
-
-
-def test_copies_of_metadata_that_name_missing_nodes_are_no_images(tmp_path):
-    copies = {"kind": "inline", "must_understand": False, "metadata": {"0": {"zarr_format": 3, "node_type": "group"}}}
-    root = {"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": copies}
-    path = zip_values(tmp_path / "a.ozx", {"zarr.json": json.dumps(root).encode()})
-    with pytest.raises(UnsupportedError, match="no OME-Zarr metadata"):
-        thumbnail(path, tmp_path / "a.png")

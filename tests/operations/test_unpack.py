@@ -35,23 +35,6 @@ def test_entries_that_only_name_folders_are_left_out_with_a_note(tmp_path):
     assert any("2 entries for folders" in note for note in result.notes)
 
 
-def test_an_existing_directory_stays_unless_forced(tmp_path):
-    path = zip_values(tmp_path / "a.zip", {"new": b"1"})
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "old").write_bytes(b"old")
-    with pytest.raises(UsageError, match="exists already"):
-        unpack(path, out)
-    with pytest.raises(UsageError, match="found old"):
-        unpack(path, out, force=True)
-    assert tree(out) == {"old": b"old"}
-    unpack(path, out, replace_folder=True)
-    assert tree(out) == {"new": b"1"}
-    (out / "zarr.json").write_bytes(b"{}")
-    unpack(path, out, force=True)
-    assert tree(out) == {"new": b"1"}
-
-
 def test_what_is_in_the_way_is_named_and_not_the_archive(tmp_path):
     path = zip_values(tmp_path / "a.zip", {"new": b"1"})
     (tmp_path / "out").write_bytes(b"mine")
@@ -92,10 +75,7 @@ def test_a_bomb_is_refused_unless_it_is_asked_for(tmp_path):
     assert caught.value.rule == "zip/bomb"
     assert "allow_bombs=True" in caught.value.hint
     assert unpack(path, allow_bombs=True).bytes == 80 << 20
-
-
-def test_what_deflates_well_but_is_small_is_no_bomb(tmp_path):
-    assert unpack(bomb(tmp_path / "a.zip", 60 << 20)).bytes == 60 << 20
+    assert unpack(bomb(tmp_path / "b.zip", 60 << 20)).bytes == 60 << 20  # it deflates well, but is small
 
 
 @pytest.mark.parametrize("node", ["labels", "labels/cells", "labels/cells/0"])

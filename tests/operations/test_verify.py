@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from hierarchies import FIXTURES, make_image
-from packed import pack_with_manifest_inside
+from packed import pack_with_manifest_inside, values_of, write_archive
 
 import ozx
-from ozx.archive.writer import ArchiveWriter
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.flow.sinks import fast_packing
@@ -22,7 +21,7 @@ from ozx.operations.verify import verify
 IMAGE = FIXTURES / "image.ome.zarr"
 
 
-def values_of(path):
+def lines_of(path):
     return json.loads(path.read_text())["values"]
 
 
@@ -45,7 +44,7 @@ def test_a_manifest_has_every_source_file(tmp_path, monkeypatch, is_fast):
     monkeypatch.setattr(fast_packing, "is_available", lambda: is_fast)
     path = tmp_path / "cells.ozx"
     pack(source, path, manifest=True, sync=False)
-    values = values_of(tmp_path / "cells.ozx.manifest.json")
+    values = lines_of(tmp_path / "cells.ozx.manifest.json")
     assert {value["key"]: (value["bytes"], value["sha256"], value["mtime_ns"]) for value in values} == files_below(
         source
     )
@@ -59,7 +58,7 @@ def test_a_manifest_has_every_source_file(tmp_path, monkeypatch, is_fast):
 def test_another_layout_has_the_values_of_the_file(tmp_path):
     path = tmp_path / "cells.ozx"
     pack(IMAGE, path, shards="auto", thumbnail=True, manifest=True, sync=False)
-    values = values_of(tmp_path / "cells.ozx.manifest.json")
+    values = lines_of(tmp_path / "cells.ozx.manifest.json")
     assert [value["key"] for value in values] == [entry.key for entry in ozx.list_entries(path)]
     assert {value["mtime_ns"] for value in values} == {None}
     assert verify(path).entries == len(values)
@@ -75,13 +74,9 @@ def packed(tmp_path):
 
 def rewrite(path, change):
     """Write the archive again, with its values changed, and correct CRCs."""
-    values = {entry.key: b"".join(ozx.read_value(path, entry.key)) for entry in ozx.list_entries(path)}
+    values = values_of(path)
     change(values)
-    with path.open("w+b") as file:
-        writer = ArchiveWriter(file.fileno())
-        for key, value in values.items():
-            writer.add(key, value)
-        writer.finish(b"")
+    write_archive(path, values, b"")
 
 
 @pytest.mark.parametrize(
@@ -106,14 +101,6 @@ def test_many_differences_are_counted(packed):
         verify(packed)
 
 
-def test_a_damaged_value_is_an_error_of_the_file(packed):
-    data = bytearray(packed.read_bytes())
-    data[200] ^= 1
-    packed.write_bytes(data)
-    with pytest.raises(FormatError):
-        verify(packed)
-
-
 def test_a_copy_with_its_manifest_elsewhere(packed, tmp_path):
     copy = tmp_path / "elsewhere" / "copy.ozx"
     copy.parent.mkdir()
@@ -130,11 +117,6 @@ def test_what_is_no_manifest(packed, text):
     (packed.parent / "cells.ozx.manifest.json").write_text(text)
     with pytest.raises(UsageError, match="expected a manifest of ozx, schema 1"):
         verify(packed)
-
-
-def test_a_missing_file_is_named_first(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        verify(tmp_path / "missing.ozx")
 
 
 def test_a_checksum_is_compared_too(tmp_path):
@@ -238,9 +220,11 @@ class TestFolders:
     def asked(self, request, folder):
         return [folder] if request.param == "folder" else ["--log", folder.parent / "runs.jsonl"]
 
-    def test_files_as_they_were(self, folder, asked, capsys):
+    def test_files_as_they_were_and_a_new_one_are_no_fault(self, folder, asked, capsys):
         assert self.answer(capsys, *asked) == (0, 4, [], [], [])
         assert len(list(folder.iterdir())) == 9
+        shutil.copy(folder / "c.ozx", folder / "new.ozx")
+        assert self.answer(capsys, *asked) == (0, 4, [], [], ["new.ozx"])
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_lost_changed_and_new_files(self, folder, asked, capsys, jobs):
@@ -250,10 +234,6 @@ class TestFolders:
             file.write(b"!")
         shutil.copy(folder / "c.ozx", folder / "new.ozx")
         assert self.answer(capsys, *asked, "--jobs", jobs) == (1, 2, ["b.ozx"], ["a.ozx"], ["new.ozx"])
-
-    def test_a_new_file_alone_is_no_fault(self, folder, asked, capsys):
-        shutil.copy(folder / "c.ozx", folder / "new.ozx")
-        assert self.answer(capsys, *asked) == (0, 4, [], [], ["new.ozx"])
 
     def test_a_file_that_was_replaced_with_its_records_differs_from_the_log(self, folder, capsys):
         ozx.pack(IMAGE, folder / "c.ozx", force=True, checksum="sha256", manifest=True, sync=False)
@@ -283,11 +263,11 @@ class TestEdited:
     def test_changed_lines_are_renewed_and_keep_the_old_digest(self, tmp_path):
         path = tmp_path / "a.ozx"
         ozx.pack(IMAGE, path, manifest=True, sync=False)
-        before = {value["key"]: value for value in values_of(tmp_path / "a.ozx.manifest.json")}
+        before = {value["key"]: value for value in lines_of(tmp_path / "a.ozx.manifest.json")}
         for name in ("first", "second"):
             ozx.edit(path, name=name, sync=False)
             assert verify(path).entries == len(before)
-        after = {value["key"]: value for value in values_of(tmp_path / "a.ozx.manifest.json")}
+        after = {value["key"]: value for value in lines_of(tmp_path / "a.ozx.manifest.json")}
         changed = {key for key in before if before[key] != after[key]}
         assert changed == {"zarr.json"}
         earlier = after["zarr.json"]["earlier"]

@@ -26,39 +26,40 @@ def client():
 def expected(tmp_path_factory):
     path = tmp_path_factory.mktemp("expected") / "a.ozx"
     write_image(path, PIXELS, axes="cyx", name="image")
-    return path.read_bytes()
+    return path
 
 
-@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
-def test_workers_make_the_same_file(tmp_path, client, expected, kind):
-    array = PIXELS
-    if kind == "dask":
-        array = da.from_array(PIXELS, chunks=(1, 1100, 1100))
-    if kind == "zarr":
-        array = zarr.create_array(tmp_path / "z", shape=PIXELS.shape, dtype=PIXELS.dtype, chunks=(1, 512, 512))
-        array[:] = PIXELS
+def assert_same_pixels(path, expected):
+    found, wanted = ({name: array[...].tobytes() for name, array in ozx.open(one).arrays()} for one in (path, expected))
+    assert found == wanted
+
+
+def as_dask(_):
+    return da.from_array(PIXELS, chunks=(1, 1100, 1100))
+
+
+def as_zarr(folder):
+    return zarr.create_array(folder / "z", data=PIXELS, chunks=(1, 512, 512))
+
+
+@pytest.mark.parametrize("make", [lambda _: PIXELS, as_dask, as_zarr], ids=["numpy", "dask", "zarr"])
+def test_workers_make_the_same_file(tmp_path, client, expected, make):
+    array = make(tmp_path)
     write_image(tmp_path / "a.ozx", array, axes="cyx", name="image", executor=client.get_executor())
-    assert pixels_of(tmp_path / "a.ozx") == pixels_of_bytes(tmp_path, expected)
-    if kind == "numpy":
-        assert (tmp_path / "a.ozx").read_bytes() == expected
+    assert_same_pixels(tmp_path / "a.ozx", expected)
+    if array is PIXELS:
+        assert (tmp_path / "a.ozx").read_bytes() == expected.read_bytes()
 
 
 def test_a_killed_worker_is_survived(tmp_path, client, expected):
-    array = zarr.create_array(tmp_path / "z", shape=PIXELS.shape, dtype=PIXELS.dtype, chunks=(1, 512, 512))
-    array[:] = PIXELS
     victim = any_process(client)
-    progress = Killer(victim)
-    write_image(tmp_path / "a.ozx", array, axes="cyx", name="image", executor=client.get_executor(), progress=progress)
+    words = {
+        "axes": "cyx",
+        "name": "image",
+        "executor": client.get_executor(),
+        "progress": (progress := Killer(victim)),
+    }
+    write_image(tmp_path / "a.ozx", as_zarr(tmp_path), **words)
     assert progress.calls > 2
-    assert pixels_of(tmp_path / "a.ozx") == pixels_of_bytes(tmp_path, expected)
+    assert_same_pixels(tmp_path / "a.ozx", expected)
     assert victim not in client.run(os.getpid).values()
-
-
-def pixels_of(path):
-    group = ozx.open(path)
-    return {name: array[...].tobytes() for name, array in group.arrays()}
-
-
-def pixels_of_bytes(tmp_path, data):
-    (tmp_path / "expected.ozx").write_bytes(data)
-    return pixels_of(tmp_path / "expected.ozx")

@@ -11,7 +11,7 @@ import pytest
 from cases.archive_builder import array, group
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take
+from stores import SEED, assert_finished, buffer, collect, contents, part_of, pattern, put, run, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.storage import MemoryStore
 
@@ -63,15 +63,6 @@ operations = st.one_of(
     st.tuples(st.sampled_from(["list_dir", "list_prefix"]), st.sampled_from(FOLDERS)),
     st.tuples(st.just("list")),
 )
-
-
-def part_of(value, wanted):
-    """Slice as zarr's stores do; MemoryStore itself does not clamp a suffix that is longer than the value."""
-    if value is None or wanted is None:
-        return value
-    if isinstance(wanted, SuffixByteRequest):
-        return value[max(0, len(value) - wanted.suffix) :]
-    return value[wanted.offset :] if isinstance(wanted, OffsetByteRequest) else value[wanted.start : wanted.end]
 
 
 def overwritten(value, writes):

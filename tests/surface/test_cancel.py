@@ -1,11 +1,11 @@
 """`ozx.Cancelled`, raised by a `Progress`, ends every operation and leaves its output as it was."""
 
 import os
-import threading
 
 import numpy as np
 import pytest
 import tifffile
+from counting_progress import ActingProgress
 from hierarchies import FIXTURES
 from packed import pack_tree
 
@@ -14,24 +14,8 @@ import ozx
 IMAGE = FIXTURES / "image.ome.zarr"
 
 
-class Cancelling:
-    """Cancels at the report after `count` others."""
-
-    def __init__(self, count=0):
-        self._left = count
-        self._lock = threading.Lock()
-
-    def start(self, description, total):
-        pass
-
-    def advance(self, amount):
-        with self._lock:
-            self._left -= 1
-            if self._left < 0:
-                raise ozx.Cancelled
-
-    def stop(self):
-        pass
+def cancel():
+    raise ozx.Cancelled
 
 
 CALLS = {
@@ -77,7 +61,7 @@ def files(folder):
 def test_it_comes_out_of_every_operation_and_leaves_all_as_it_was(folder, name):
     before = files(folder)
     with pytest.raises(ozx.Cancelled):
-        CALLS[name](Cancelling())
+        CALLS[name](ActingProgress(cancel))
     assert files(folder) == before
 
 
@@ -86,15 +70,9 @@ def test_it_is_no_error_that_a_program_would_take_for_another(folder):
 
 
 def test_a_batch_keeps_the_files_that_are_done(folder):
-    done = []
-
-    class AfterOne(Cancelling):
-        def advance(self, amount):
-            if done:
-                raise ozx.Cancelled
-
+    done, progress = [], ActingProgress(lambda: cancel() if done else None)
     with pytest.raises(ozx.Cancelled):
-        ozx.pack_many([(IMAGE, "a.ozx"), (IMAGE / "labels/cells", "b.ozx")], progress=AfterOne(), on_result=done.append)
+        ozx.pack_many([(IMAGE, "a.ozx"), (IMAGE / "labels/cells", "b.ozx")], progress=progress, on_result=done.append)
     assert [result.path for result in done] == ["a.ozx"]
     assert (folder / "a.ozx").exists()
     assert not (folder / "b.ozx").exists()

@@ -53,19 +53,9 @@ def test_a_store_without_a_file_raises_no_error_that_zarr_would_take_for_a_missi
 @pytest.mark.parametrize(
     "call",
     [
-        *(
-            ozx.open,
-            ozx.open_array,
-            lambda path: ozx.open(path, live=True),
-            ozx.open_image,
-            ozx.read,
-            ozx.inspect,
-            ozx.list_entries,
-            ozx.validate,
-            ozx.is_ozx,
-            ozx.pack,
-            ozx.unpack,
-        ),
+        *(ozx.open, ozx.open_array, ozx.open_image, ozx.read, ozx.inspect, ozx.list_entries, ozx.validate, ozx.is_ozx),
+        *(ozx.pack, ozx.unpack, ozx.import_image),
+        lambda path: ozx.open(path, live=True),
         lambda path: ozx.edit(path, name="Cells"),
         lambda path: ozx.thumbnail(path, path.with_suffix(".png")),
         lambda path: ozx.thumbnail(path, cache=True),
@@ -74,7 +64,6 @@ def test_a_store_without_a_file_raises_no_error_that_zarr_would_take_for_a_missi
         lambda path: ozx.extract(path, path.with_suffix(".out.ozx")),
         lambda path: ozx.export(path, path.with_suffix(".ome.tif")),
         lambda path: ozx.recover(path, path.with_suffix(".out.ozx")),
-        ozx.import_image,
     ],
 )
 def test_what_is_not_there_is_our_error_and_pythons_own_elsewhere(tmp_path, call):

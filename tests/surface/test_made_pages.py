@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from docs import made_parts, make_architecture, make_format, make_results
+from docs import made_parts, make_architecture, make_format, make_results, site_hooks
 from docs.made_parts import DOCS
 
 SCRIPTS = (make_architecture, make_format, make_results)
@@ -18,7 +18,7 @@ def test_what_a_script_makes_is_up_to_date(script):
         assert DOCS.joinpath(path).read_text(encoding="utf-8") == text, f"run python -m {script.__name__}"
 
 
-@pytest.mark.parametrize("module", [made_parts, *SCRIPTS], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [made_parts, site_hooks, *SCRIPTS], ids=lambda module: module.__name__)
 def test_the_examples_of_the_scripts(module):
     assert doctest.testmod(module).failed == 0
 

@@ -50,20 +50,7 @@ FUNCTIONS = {
     "integrations.napari.write_layers": [lambda url: write_layers(url, [])],
 }
 # They write to s3://: tests/operations/test_uploads.py, tests/store/test_remote_writing.py.
-UPLOADING = {
-    "pack",
-    "pack_many",
-    "import_image",
-    "import_images",
-    "write_image",
-    "repack",
-    "extract",
-    "thumbnail",
-    "export",
-    "OzxStore",
-    "open",
-    "unpack",
-}
+UPLOADING = FUNCTIONS.keys() - {"stream", "recover", "integrations.napari.write_layers"}
 # They write where they read, and take what names a file for reading; a remote one they refuse.
 IN_PLACE = {"edit", "add_labels", "remove_labels"}
 

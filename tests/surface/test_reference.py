@@ -1,6 +1,5 @@
 """docs/reference/ and the hooks of the site: every command, rule and public name of Python has a place."""
 
-import doctest
 import inspect
 import re
 import sys
@@ -12,7 +11,6 @@ from public_names import DIRECTIVES, REFERENCE, find
 import ozx
 import ozx.desktop.association.associate
 import ozx.extensions
-from docs import site_hooks
 from docs.site_hooks import on_page_markdown
 from ozx.cli.app import COMMANDS, load_command
 from ozx.validation.rules.table import RULES
@@ -77,7 +75,3 @@ def test_the_site_names_the_path_of_a_page_that_is_in_the_repository_only():
     links = "[the\nreasons](../decisions/0012-repair.md#why) and [edit](edit.md)"
     shown = on_page_markdown(links, page=page, files=files)
     assert shown == "the\nreasons (`docs/decisions/0012-repair.md`) and [edit](edit.md)"
-
-
-def test_the_examples_of_the_hooks():
-    assert doctest.testmod(site_hooks).failed == 0
