@@ -28,11 +28,8 @@ def by_open(path: Path, expected: Values) -> str:
 
 
 def by_store(path: Path, expected: Values) -> str:
-    store = ozx.OzxStore(path)
-    try:
+    with ozx.OzxStore(path) as store:
         return compared(unmarked(contents(store)), expected)
-    finally:
-        store.close()
 
 
 def by_info(path: Path, expected: Values) -> str:
