@@ -114,7 +114,10 @@ class Package:
 
 def require(judge: Judge | ArrayJudge | Package) -> None:
     """Skip the running test if the judge is missing; fail it if ``OZX_REQUIRE_JUDGES`` is 1."""
-    reason = judge.missing()
+    skip_for(judge.missing())
+
+
+def skip_for(reason: str | None) -> None:
     if reason is None:
         return
     if os.environ.get(REQUIRE_VARIABLE) == "1":
