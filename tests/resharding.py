@@ -37,10 +37,10 @@ def stored_chunks(source, path=PATH):
     return document, layout, chunks_of_source(source, path, layout, numbers)
 
 
-def resharded(source, shards):
+def resharded(source, shards, checksums="keep"):
     """Return the document of the resharded array, and its entries, which are not read yet."""
     document, layout, stored = stored_chunks(source)
-    new = relayout_document(document, shards)
+    new = relayout_document(document, shards, checksums)
     return new, iter_resharded(stored, layout, parse_layout(new, PATH), PATH)
 
 
