@@ -201,30 +201,27 @@ def damage_round(seed: int, number: int, kind: str | None = None) -> Round:
     One of the damages is of `kind`, if given.
     """
     from agreement import check_agreement, check_foreign
-    from damage import bases, check, check_unpacked, mutate, small_fields
+    from damage import bases, check, mutate, small_fields
 
     gc.disable()  # there are few reference cycles here, and searching for them takes a tenth of the time
     rng, counts, findings = random.Random(f"{seed}/{kind or 'damage'}/{number}"), Counter[str](), []
-    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
-        for place in range(ROUND):
-            base = rng.choice(bases())
-            data, what = mutate(base, rng, kind)
-            try:
-                found, wrong = check(base, data)
-                counts.update(found)
-                with small_fields(base):
-                    if place % EVERY_FILE == 0:
-                        wrong += check_unpacked(data, Path(folder) / str(place))
-                    if place % EVERY_AGREEMENT == 0:
-                        counts["all readers compared"] += 1
-                        wrong += check_agreement(data)
-                # Other programs cannot be told that numbers wrap early.
-                if place % EVERY_FOREIGN == 0 and not base.wraps:
-                    counts["compared with other programs"] += 1
-                    wrong += check_foreign(data)
-            except Exception:  # noqa: BLE001
-                wrong = [traceback.format_exc(limit=-4)]
-            findings += [f"{kind or 'damage'}, round {number}, {place}: {base.name}, {what}: {text}" for text in wrong]
+    for place in range(ROUND):
+        base = rng.choice(bases())
+        data, what = mutate(base, rng, kind)
+        try:
+            found, wrong = check(base, data)
+            counts.update(found)
+            with small_fields(base):
+                if place % EVERY_AGREEMENT == 0:
+                    counts["all readers compared"] += 1
+                    wrong += check_agreement(data)
+            # Other programs cannot be told that numbers wrap early.
+            if place % EVERY_FOREIGN == 0 and not base.wraps:
+                counts["compared with other programs"] += 1
+                wrong += check_foreign(data)
+        except Exception:  # noqa: BLE001
+            wrong = [traceback.format_exc(limit=-4)]
+        findings += [f"{kind or 'damage'}, round {number}, {place}: {base.name}, {what}: {text}" for text in wrong]
     gc.collect()
     return ROUND, dict(counts), findings
 

@@ -94,42 +94,21 @@ def test_cut_off_at_its_beginning(name):
         refused_or(expected if name == "prepended" else {}, data[start:])
 
 
-def flips(data, values):
-    for position, value in itertools.product(range(len(data)), values):
-        if data[position] != value(data[position]):
-            yield position, data[:position] + bytes([value(data[position])]) + data[position + 1 :]
-
-
-SOME_VALUES = [
-    lambda byte: byte ^ 1,
-    lambda byte: byte ^ 0x80,
-    lambda byte: (byte + 1) % 256,
-    lambda _: 0,
-    lambda _: 0xFF,
-]
-# Every value by hand; fewer where fewer damages are asked for.
+# Every value; fewer where fewer damages are asked for.
 STEP = max(1, 1000 // int(os.environ.get("OZX_DAMAGES", "1000")))
-ALL_VALUES = [lambda _, value=value: value for value in range(0, 256, STEP)]
-
-
-def check_flips(name, values):
-    data = ARCHIVES[name]
-    expected = contents(data)
-    passed = {position for position, damaged in flips(data, values) if not refused_or(expected, damaged)}
-    # Fields that no reader goes by may have any value; the others are refused.
-    assert len(passed) < len(data) / 2
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", ARCHIVES)
-def test_each_byte_flipped(name):
-    check_flips(name, SOME_VALUES)
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_each_byte_with_every_value(name):
-    check_flips(name, ALL_VALUES)
+    data, passed = ARCHIVES[name], set()
+    expected = contents(data)
+    for position, value in itertools.product(range(len(data)), range(0, 256, STEP)):
+        damaged = data[:position] + bytes([value]) + data[position + 1 :]
+        if damaged != data and not refused_or(expected, damaged):
+            passed.add(position)
+    # Fields that no reader goes by may have any value; the others are refused.
+    assert len(passed) < len(data) / 2
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

@@ -1,13 +1,12 @@
 """Archives by programs this project did not write, in every form their options give, are read byte for byte."""
 
 import io
-import os
 import random
-import shutil
-import subprocess
 import zipfile
 
 import pytest
+from cases.archive_builder import write_tree
+from commands import run_shell
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, DEFLATED, FLAG_DATA_DESCRIPTOR, STORED
@@ -122,71 +121,46 @@ FILES = ("zarr.json", "0", "labels", "empty")
 OUT = "../out.zip"
 PROGRAMS = {
     # name: (what has to be installed, command, methods of the entries)
-    "zip": (["zip"], f"zip -qr {OUT} .", {STORED, DEFLATED}),
-    "zip-stored": (["zip"], f"zip -qr0 {OUT} .", {STORED}),
-    "zip-without-directories": (["zip"], f"zip -qrD {OUT} .", {STORED, DEFLATED}),
-    "zip-zip64": (["zip"], f"zip -qr -fz {OUT} .", {STORED, DEFLATED}),
-    "zip-descriptors": (["zip"], f"zip -qr -fd {OUT} .", {STORED, DEFLATED}),
-    "zip-utf8": (["zip"], f"zip -qr -UN=UTF8 {OUT} .", {STORED, DEFLATED}),
-    "zip-stream": (["zip"], f"zip -qr - . | cat > {OUT}", {STORED, DEFLATED}),
-    "zip-stream-stored": (["zip"], f"zip -qr0 - . | cat > {OUT}", {STORED}),
-    "zip-comment": (["zip"], f"zip -qr {OUT} . && echo note | zip -qz {OUT}", {STORED, DEFLATED}),
-    "zip-self-extractor": (["zip"], f"zip -qr ../a.zip . && cat zarr.json ../a.zip > {OUT}", {STORED, DEFLATED}),
+    "zip": ("zip", f"zip -qr {OUT} .", {STORED, DEFLATED}),
+    "zip-stored": ("zip", f"zip -qr0 {OUT} .", {STORED}),
+    "zip-without-directories": ("zip", f"zip -qrD {OUT} .", {STORED, DEFLATED}),
+    "zip-zip64": ("zip", f"zip -qr -fz {OUT} .", {STORED, DEFLATED}),
+    "zip-descriptors": ("zip", f"zip -qr -fd {OUT} .", {STORED, DEFLATED}),
+    "zip-utf8": ("zip", f"zip -qr -UN=UTF8 {OUT} .", {STORED, DEFLATED}),
+    "zip-stream": ("zip", f"zip -qr - . | cat > {OUT}", {STORED, DEFLATED}),
+    "zip-stream-stored": ("zip", f"zip -qr0 - . | cat > {OUT}", {STORED}),
+    "zip-comment": ("zip", f"zip -qr {OUT} . && echo note | zip -qz {OUT}", {STORED, DEFLATED}),
+    "zip-self-extractor": ("zip", f"zip -qr ../a.zip . && cat zarr.json ../a.zip > {OUT}", {STORED, DEFLATED}),
     "zip-adjusted": (
-        ["zip"],
+        "zip",
         f"zip -qr ../a.zip . && cat zarr.json ../a.zip > {OUT} && zip -qA {OUT}",
         {STORED, DEFLATED},
     ),
-    "7z": (["7z"], f"7z a -bd -tzip {OUT} .", {STORED, DEFLATED}),
-    "7z-stored": (["7z"], f"7z a -bd -tzip -mm=Copy {OUT} .", {STORED}),
-    "7z-deflate64": (["7z"], f"7z a -bd -tzip -mm=Deflate64 {OUT} .", {STORED, DEFLATE64}),
-    "bsdtar": (["bsdtar"], f"bsdtar -cf {OUT} --format zip {' '.join(FILES)}", {STORED, DEFLATED}),
+    "7z": ("7z", f"7z a -bd -tzip {OUT} .", {STORED, DEFLATED}),
+    "7z-stored": ("7z", f"7z a -bd -tzip -mm=Copy {OUT} .", {STORED}),
+    "7z-deflate64": ("7z", f"7z a -bd -tzip -mm=Deflate64 {OUT} .", {STORED, DEFLATE64}),
+    "bsdtar": ("bsdtar", f"bsdtar -cf {OUT} --format zip {' '.join(FILES)}", {STORED, DEFLATED}),
     "bsdtar-stored": (
-        ["bsdtar"],
+        "bsdtar",
         f"bsdtar -cf {OUT} --format zip --options zip:compression=store {' '.join(FILES)}",
         {STORED},
     ),
-    "bsdtar-stream": (["bsdtar"], f"bsdtar -cf - --format zip {' '.join(FILES)} | cat > {OUT}", {STORED, DEFLATED}),
-    "jar": (["jar"], f"jar -cMf {OUT} .", {STORED, DEFLATED}),
-    "jar-stored": (["jar"], f"jar -cM0f {OUT} .", {STORED}),
+    "bsdtar-stream": ("bsdtar", f"bsdtar -cf - --format zip {' '.join(FILES)} | cat > {OUT}", {STORED, DEFLATED}),
+    "jar": ("jar", f"jar -cMf {OUT} .", {STORED, DEFLATED}),
+    "jar-stored": ("jar", f"jar -cM0f {OUT} .", {STORED}),
 }
-
-
-def require(*programs):
-    absent = [program for program in programs if shutil.which(program) is None]
-    if absent:
-        pytest.skip(f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed")
 
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, value in VALUES.items():
-        path = tmp_path / "source" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(value)
-    return tmp_path / "source"
-
-
-def run(command, folder):
-    # What users keep in variables as default options must not change what is tested.
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "JAVA_HOME") if name in os.environ}
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=folder,
-        env=kept | {"LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr).decode("utf-8", "replace")
+    return write_tree(tmp_path / "source", VALUES)
 
 
 @pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(folder, name):
-    programs, command, methods = PROGRAMS[name]
-    require("sh", *programs)
-    run(command, folder)
+    program, command, methods = PROGRAMS[name]
+    run_shell(folder, command, program)
     reader, found = read_all((folder.parent / "out.zip").read_bytes())
     assert found == VALUES
     assert set(reader.columns.methods.tolist()) == methods
@@ -195,16 +169,14 @@ def test_program(folder, name):
 @pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize("command", ["zip -q - - | cat > ../out.zip", "zip -q ../out.zip -", "zip -q0 ../out.zip -"])
 def test_zip_of_its_standard_input(folder, command):
-    require("sh", "zip")
-    run(f"cat 0/c/0/1 | {command}", folder)
+    run_shell(folder, f"cat 0/c/0/1 | {command}", "zip")
     assert read_all((folder.parent / "out.zip").read_bytes())[1] == {"-": VALUES["0/c/0/1"]}
 
 
 @pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize(("program", "options"), [("zip", "zip -qr -P secret"), ("7z", "7z a -bd -tzip -psecret")])
 def test_encrypted_archives_are_refused(folder, program, options):
-    require("sh", program)
-    run(f"{options} ../out.zip .", folder)
+    run_shell(folder, f"{options} ../out.zip .", program)
     reader = ArchiveReader(str(folder.parent / "out.zip"))
     with pytest.raises(UnsupportedError) as caught:
         reader.check()
@@ -216,8 +188,7 @@ def test_encrypted_archives_are_refused(folder, program, options):
 @pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize(("program", "command"), [("zip", "zip -qr -s 64k"), ("7z", "7z a -bd -tzip -v64k")])
 def test_split_archives_are_refused(folder, program, command):
-    require("sh", program)
-    run(f"{command} ../out.zip .", folder)
+    run_shell(folder, f"{command} ../out.zip .", program)
     parts = sorted(path for path in folder.parent.iterdir() if path.name.startswith("out."))
     assert len(parts) > 1
     for part in parts:
@@ -227,7 +198,6 @@ def test_split_archives_are_refused(folder, program, command):
 
 @pytest.mark.posix("its programs are run by sh")
 def test_methods_of_other_programs_are_refused(folder):
-    require("sh", "7z")
-    run("7z a -bd -tzip -mm=LZMA ../out.zip 0/c/0/1", folder)
+    run_shell(folder, "7z a -bd -tzip -mm=LZMA ../out.zip 0/c/0/1", "7z")
     with pytest.raises(UnsupportedError, match="found lzma"):
         ArchiveReader(str(folder.parent / "out.zip")).check()

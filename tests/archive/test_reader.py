@@ -4,16 +4,7 @@ import random
 import zlib
 
 import pytest
-from cases.archive_builder import (
-    DESCRIPTOR,
-    SENTINEL,
-    UTF8,
-    Member,
-    deflate,
-    extra_field,
-    forge,
-    zip64_extra,
-)
+from cases.archive_builder import DESCRIPTOR, SENTINEL, UTF8, Member, deflate, extra_field, forge, zip64_extra
 from counting_source import CountingSource
 
 from ozx.archive.entry_reading import read_local_header

@@ -1,6 +1,5 @@
 """New directories: whole or not at all, with renameat2 and without."""
 
-import errno
 import os
 
 import pytest
@@ -74,25 +73,6 @@ def test_an_exchange_cut_off_at_any_step_is_finished_by_the_next_run(tmp_path, n
     assert names(tmp_path / "d") in (["old"], ["new"])
     # After the second step the old directory keeps the name it has: it may hold what came last.
     assert set(names(tmp_path)) <= {"d", "made", "d.old"}
-
-
-@pytest.mark.usefixtures("no_renameat2")
-@pytest.mark.parametrize("failing", [1, 2])
-def test_after_an_error_in_an_exchange_the_old_directory_is_there(tmp_path, monkeypatch, failing):
-    make_old(tmp_path / "d")
-    rename, calls = os.rename, []
-
-    def fail(*names):
-        calls.append(names)
-        if len(calls) == failing:
-            raise OSError(errno.EIO, "the disk is gone")
-        rename(*names)
-
-    monkeypatch.setattr(os, "rename", fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        fill(tmp_path / "d", replace_folder=True)
-    assert names(tmp_path / "d") == ["old"]
-    assert names(tmp_path) == ["d"]
 
 
 def make_new(folder):
@@ -218,15 +198,3 @@ def test_a_replaced_directory_that_was_not_compared_is_shown_by_the_next_run(tmp
     assert new.swept == [str(tmp_path / "d.old")]
     assert tree(tmp_path / "d.old") == {"0/chunk": b"chunk", "old": b"old"}
     assert names(tmp_path) == ["d", "d.old", "other"]
-
-
-def test_a_replaced_directory_that_cannot_be_removed_is_told(tmp_path, monkeypatch):
-    make_deep(tmp_path / "d")
-
-    def fail(*_):
-        raise OSError(errno.EIO, "the disk is gone")
-
-    monkeypatch.setattr(new_directory, "remove_recorded", fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        fill(tmp_path / "d", replace_folder=True)
-    assert names(tmp_path / "d") == ["new"]

@@ -103,16 +103,6 @@ class TestSystemErrors:
         assert caught.value.filename == str(tmp_path / "a")
 
 
-def test_a_failing_sync_leaves_the_old_file(tmp_path, monkeypatch):
-    def fail(_):
-        raise OSError(errno.EIO, "the disk is gone")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="the disk is gone"):
-        write(tmp_path / "a", b"one")
-    assert names(tmp_path) == []
-
-
 @pytest.mark.posix("the network file systems of POSIX")
 def test_what_a_server_could_not_write_is_heard_of_before_the_file_has_its_name(tmp_path, monkeypatch):
     # Network file systems say so when a file is synced or else when it is closed, each time it is.

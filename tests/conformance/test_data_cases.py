@@ -6,24 +6,23 @@ import json
 
 import pytest
 from cases.archive_builder import ArchiveBuilder, array, group, write_tree
+from cases.case import cases_by_rule
 from cases.data_cases import DATA_CASES
 from counting_progress import CountingProgress
 
 from ozx.validation.validate import validate
 
-RULES_HERE = {case.rule for case in DATA_CASES}
-
 
 def found(report):
-    return {finding.id: finding for finding in report.findings if finding.id in (*RULES_HERE, "zip/crc")}
+    return {finding.id: finding for finding in report.findings if finding.id in (*DATA_CASES, "zip/crc")}
 
 
-@pytest.mark.parametrize("case", DATA_CASES, ids=lambda case: f"{case.rule}: {case.name}")
+@pytest.mark.parametrize("case", cases_by_rule(DATA_CASES), ids=lambda case: f"{case.rule}: {case.name}")
 def test_case_in_a_directory(case, tmp_path):
     # test_rule_cases.py has the same in archives.
     values = {entry.name.decode(): entry.value for entry in case.make().entries}
     findings = found(validate(write_tree(tmp_path / "cells.zarr", values), level="data"))
-    expected = {rule: severity for rule, severity in case.severities().items() if rule in RULES_HERE}
+    expected = {rule: severity for rule, severity in case.severities().items() if rule in DATA_CASES}
     assert {rule: finding.severity for rule, finding in findings.items()} == expected
     assert {finding.where.entry for finding in findings.values()} <= values.keys()
 

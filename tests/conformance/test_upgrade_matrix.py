@@ -1,6 +1,5 @@
 """Every compressor of Zarr v2 × order × data type × separator: the same values in v3, and the same encoded chunks."""
 
-import hashlib
 import itertools
 import json
 import warnings
@@ -12,7 +11,7 @@ import pytest
 import tensorstore
 import zarr
 from hierarchies import multiscales
-from resharding import archive_digests
+from packed import values_of
 from zarr.storage import ZipStore
 
 import ozx
@@ -75,7 +74,7 @@ def check(tmp_path, names, types, order, separator, shards):
     assert ozx.validate(tmp_path / "a.ozx").valid
     ozx.unpack(tmp_path / "a.ozx", tmp_path / "new")
     group = zarr.open_group(ZipStore(tmp_path / "a.ozx", mode="r"), mode="r")
-    digests = archive_digests(tmp_path / "a.ozx")
+    stored = values_of(ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", shards="none", chunk_checksums="keep").path)
     treatments = {array.path: array.treatment for array in result.arrays}
     for path, (name, data) in expected.items():
         array = group[path]
@@ -91,11 +90,11 @@ def check(tmp_path, names, types, order, separator, shards):
             assert treatments[path] == {"zlib": "zlib_to_gzip"}.get(name, "transcoded" if name in RECODED else "moved")
         if name not in RECODED:
             chunks = encoded(root / path, separator, name, checksummed=shards == "auto")
-            assert sorted(digests[path].values()) == sorted(chunks), name
+            assert sorted(stored[key] for key in stored if key.startswith(f"{path}/c/")) == sorted(chunks), name
 
 
 def encoded(folder, separator, name, *, checksummed):
-    """Yield the SHA-256 of every chunk of an array of Zarr v2: of zlib's as gzip, in shards with the CRC-32C behind."""
+    """Yield every chunk of an array of Zarr v2: of zlib's as gzip, in shards with the CRC-32C behind."""
     for chunk in folder.rglob("*" if separator == "/" else "*.*"):
         if chunk.is_file() and not chunk.name.startswith("."):
             data = chunk.read_bytes()
@@ -106,7 +105,7 @@ def encoded(folder, separator, name, *, checksummed):
                 data = head + data[2:-4] + tail
             if checksummed:
                 data = numcodecs.CRC32C(location="end").encode(data)
-            yield hashlib.sha256(data).hexdigest()
+            yield bytes(data)
 
 
 @pytest.mark.parametrize("shards", ["keep", "auto"])

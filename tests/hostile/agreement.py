@@ -78,15 +78,10 @@ def errors_of(path: Path) -> set[str]:
 def values_of_store(path: Path) -> tuple[Values | None, set[str]]:
     """Return the values of a store (None if it does not open), and the keys whose values the store refuses."""
     try:
-        store = ozx.OzxStore(path)
+        with ozx.OzxStore(path) as store:
+            return asyncio.run(_read(store))
     except OzxError:
         return None, set()
-    try:
-        return asyncio.run(_read(store))
-    except OzxError:
-        return None, set()
-    finally:
-        store.close()
 
 
 async def _read(store: ozx.OzxStore) -> tuple[Values, set[str]]:

@@ -20,19 +20,13 @@ OUT, RECOVERED, REPACKED = "out", "recovered.ozx", "repacked.ozx"
 
 def by_open(path: Path, expected: Values) -> str:
     """Open the hierarchy as a zarr group, and read every key of its store."""
-    group = ozx.open(path)
-    try:
+    with ozx.open(path) as group:
         return compared(contents(group.store), expected)
-    finally:
-        group.store.close()
 
 
 def by_store(path: Path, expected: Values) -> str:
-    store = ozx.OzxStore(path)
-    try:
+    with ozx.OzxStore(path) as store:
         return compared(unmarked(contents(store)), expected)
-    finally:
-        store.close()
 
 
 def by_info(path: Path, expected: Values) -> str:

@@ -20,7 +20,6 @@ import signal
 import struct
 import sys
 import traceback
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -34,20 +33,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from cases.archive_builder import array_document, sharding
+import every_verb
+from cases.archive_builder import array_document, sharding, write_tree
 from hierarchies import group, multiscales
+from packed import zip_values
+from posix_only import resource
 
 from ozx.cli.app import run
-from ozx.desktop.viewer.descriptions import describe_picture
-from ozx.desktop.viewer.page_server import PageServer
-from ozx.desktop.viewer.pictures import TILE
-from ozx.errors import OzxError
-
-with contextlib.suppress(ImportError):  # Windows has none, and does not run this
-    import resource
-from ozx.images.thumbnail import draw_thumbnail
-from ozx.places.place import Place
-from ozx.store.opening import opened_hierarchy
 
 MIB = 1 << 20
 _PATIENCE = 60
@@ -331,20 +323,6 @@ BOMBS = [
 ]  # fmt: skip
 
 
-def write_archive(values: dict[str, bytes], path: Path, *, is_deflated: bool) -> None:
-    method = zipfile.ZIP_DEFLATED if is_deflated else zipfile.ZIP_STORED
-    with zipfile.ZipFile(path, "w", method, compresslevel=1) as archive:
-        for key, data in values.items():
-            archive.writestr(zipfile.ZipInfo(key), data, method)
-
-
-def write_folder(values: dict[str, bytes], path: Path) -> None:
-    for key, data in values.items():
-        target = path / key
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-
-
 # TIFF -------------------------------------------------------------------------------------------------
 
 
@@ -387,72 +365,10 @@ TIFFS = {
 
 # Verbs ------------------------------------------------------------------------------------------------
 
-VERBS: dict[str, list[str]] = {
-    "info": ["info", "b.ozx"],
-    "ls": ["ls", "b.ozx"],
-    "ls --nodes": ["ls", "b.ozx", "--nodes"],
-    "cat": ["cat", "b.ozx", "0/zarr.json"],
-    "validate": ["validate", "b.ozx"],
-    "validate --level data": ["validate", "--level", "data", "b.ozx"],
-    "validate --level data (folder)": ["validate", "--level", "data", "b.zarr"],
-    "thumbnail": ["thumbnail", "b.ozx", "t.png"],
-    "thumbnail --cache": ["thumbnail", "b.ozx", "--cache"],
-    "thumbnail (folder)": ["thumbnail", "b.zarr", "f.png"],
-    "export": ["export", "b.ozx", "e.ome.tif"],
-    "extract": ["extract", "b.ozx", "x.ozx", "--region", "y=0:8,x=0:8"],
-    "extract --max-size": ["extract", "b.ozx", "y.ozx", "--max-size", "1MB"],
-    "repack": ["repack", "b.ozx", "r.ozx"],
-    "repack --thumbnail": ["repack", "b.ozx", "rt.ozx", "--thumbnail"],
-    "repack --chunks": ["repack", "b.ozx", "c.ozx", "--chunks", "y=16,x=16"],
-    "repack --codec": ["repack", "b.ozx", "z.ozx", "--codec", "zstd"],
-    "repack --shards auto": ["repack", "b.ozx", "s.ozx", "--shards", "auto"],
-    "repack --shards none": ["repack", "b.ozx", "n.ozx", "--shards", "none"],
-    "unpack": ["unpack", "b.ozx", "u"],
-    "recover": ["recover", "b.ozx", "v.ozx"],
-    "edit": ["edit", "d.ozx", "--name", "cells"],
-    "pack": ["pack", "b.zarr", "p.ozx"],
-    "pack --verify": ["pack", "b.zarr", "pv.ozx", "--verify"],
-    "pack --thumbnail": ["pack", "b.zarr", "pt.ozx", "--thumbnail"],
-    "pack --shards auto": ["pack", "b.zarr", "ps.ozx", "--shards", "auto"],
-    "pack --chunks": ["pack", "b.zarr", "pc.ozx", "--chunks", "y=16,x=16"],
-    "view": [],
-    "view (folder)": [],
-}
+#: On the archive, or on the folder where the verb takes one; the last one changes the archive.
+VERBS = [*(verb for verb in every_verb.VERBS if verb != "edit names"), "validate (folder)", "thumbnail (folder)"]
+VERBS += ["view", "view (folder)", "edit names"]
 IMPORT = ["import", "b.tif", "i.ozx"]
-
-
-def view(path: str) -> int:
-    """Make the requests of the viewer's page: description, first and last tiles, a value, contrast, a thumbnail."""
-    failed = 0
-
-    def attempt(work: Callable[[], object]) -> object:
-        nonlocal failed
-        try:
-            return work()
-        except OzxError as error:
-            failed = 1
-            print(str(error)[:500], file=sys.stderr)
-            return None
-
-    def look() -> None:
-        with opened_hierarchy(Place.parse(path)) as group:
-            server = PageServer(group, path, "1")
-            server.check()
-            pictures = server.pictures
-            picture = pictures.image("") if pictures.fields is None else pictures.plate()
-            attempt(lambda: describe_picture(picture))
-            planes = [0] * len(picture.slider_dimensions)
-            for level in (0, len(picture.levels) - 1):
-                found = picture.levels[level]
-                attempt(lambda level=level: picture.tile(level, 0, 0, 0, planes))
-                last = (found.height - 1) // TILE, (found.width - 1) // TILE
-                attempt(lambda level=level, last=last: picture.tile(level, *last, 0, planes))
-            attempt(lambda: picture.values(0, 0, [0], planes))
-            attempt(lambda: picture.contrast(0, planes))
-            attempt(lambda: draw_thumbnail(group, 1024))
-
-    attempt(look)
-    return failed
 
 
 def run_all(folder: Path, names: list[str], verbs: list[str]) -> Iterator[Run]:
@@ -467,27 +383,36 @@ def run_all(folder: Path, names: list[str], verbs: list[str]) -> Iterator[Run]:
         pid = os.fork()  # in another process: its memory does not count
         if not pid:
             try:
-                values = bomb.make()
-                for name in ("b.ozx", "d.ozx"):
-                    write_archive(values, place / name, is_deflated=bomb.is_deflated)
-                write_folder(values, place / "b.zarr")
+                write(bomb.make(), place, is_deflated=bomb.is_deflated)
             except BaseException as error:  # noqa: BLE001 (a child ends here)
                 print(repr(error), file=sys.stderr)
                 os._exit(1)
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0, bomb.name
-        for verb, arguments in VERBS.items():
-            if verbs and verb not in verbs:
-                continue
-            yield _run(bomb.name, verb, _work(verb, arguments), place, bomb.largest)
-        _remove(place)
+        for verb in verbs or VERBS:
+            if verb != "import":
+                yield _run(bomb.name, verb, partial(_work, verb), place, bomb.largest)
+        shutil.rmtree(place)
     yield from _run_tiffs(folder, names, verbs)
 
 
-def _work(verb: str, arguments: list[str]) -> Callable[[], int]:
-    if verb.startswith("view"):
-        return partial(view, "b.zarr" if "folder" in verb else "b.ozx")
-    return partial(run, arguments)
+def write(values: dict[str, bytes], place: Path, *, is_deflated: bool = False) -> None:
+    """Write a hierarchy as the archive and as the folder that verbs get."""
+    zip_values(place / "in.ozx", values, deflated=is_deflated)
+    write_tree(place / "in.ome.zarr", values)
+
+
+def _work(verb: str) -> int:
+    """Run a verb in this folder; return its exit code, for the page of the viewer 70 if it has a fault."""
+    if verb == "import":
+        return run(IMPORT)
+    name, _, folder = verb.partition(" (")
+    is_archive = not folder and not name.startswith("pack")
+    if name != "view":
+        return run(every_verb.arguments_of(name, Path(), archive=is_archive))
+    found = list(every_verb.view_of(Path("in.ozx" if is_archive else "in.ome.zarr")))
+    print(*found, sep="\n", file=sys.stderr)
+    return 70 if found else 0
 
 
 def _load(place: Path, verbs: list[str]) -> None:
@@ -504,13 +429,11 @@ def _load(place: Path, verbs: list[str]) -> None:
 
 def _list_modules(place: Path, verbs: list[str]) -> int:
     values = image({"c/0/0": gzip.compress(bytes(4096))}, array([BYTES, GZIP]))
-    for name in ("b.ozx", "d.ozx"):
-        write_archive(values, place / name, is_deflated=False)
-    write_folder(values, place / "b.zarr")
+    write(values, place)
     (place / "b.tif").write_bytes(tiff(ome()))
-    for verb, arguments in {**VERBS, "import": IMPORT}.items():
-        if not verbs or verb in verbs:
-            _work(verb, arguments)()
+    for verb in verbs or [*VERBS, "import"]:
+        _work(verb)
+        every_verb.remove_outputs(place)
     (place / "modules").write_text("\n".join(name for name in sys.modules if name != "__main__"))
     return 0
 
@@ -524,8 +447,8 @@ def _run_tiffs(folder: Path, names: list[str], verbs: list[str]) -> Iterator[Run
         place = folder / f"tiff-{name.replace(' ', '-')}"
         place.mkdir()
         (place / "b.tif").write_bytes(make())
-        yield _run(f"tiff: {name}", "import", partial(run, IMPORT), place, 64)
-        _remove(place)
+        yield _run(f"tiff: {name}", "import", partial(_work, "import"), place, 64)
+        shutil.rmtree(place)
 
 
 def _run(bomb: str, verb: str, work: Callable[[], int], place: Path, largest: int) -> Run:
@@ -537,6 +460,7 @@ def _run(bomb: str, verb: str, work: Callable[[], int], place: Path, largest: in
     code = os.waitstatus_to_exitcode(status)
     seconds = usage.ru_utime + usage.ru_stime
     said = (place / "said").read_text(errors="replace")[-1500:]
+    every_verb.remove_outputs(place)
     return Run(bomb, verb, code, round(seconds, 2), usage.ru_maxrss << 10, largest, said)
 
 
@@ -559,10 +483,6 @@ def _be_child(work: Callable[[], int], place: Path) -> None:
     finally:
         sys.stderr.flush()
         os._exit(code)
-
-
-def _remove(place: Path) -> None:
-    shutil.rmtree(place)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from unittest import mock
 
 from cases import archive_builder
 from cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
-from hierarchies import multiscales, tree
+from hierarchies import multiscales
 from packed import write_archive
 from stores import put
 
@@ -560,24 +560,3 @@ def _is_undecidable(value: bytes, data: bytes, key: str) -> bool:
     header = LocalHeader.from_bytes(data, start)
     numbers = header.crc32, header.compressed_size, header.uncompressed_size, int(reader.columns.crc32s[index])
     return not any(numbers) and not header.flags & FLAG_DATA_DESCRIPTOR and reader.columns.compressed_sizes[index] == 0
-
-
-def check_unpacked(data: bytes, folder: Path) -> list[str]:
-    """Unpack a mutant into a new folder; return a fault unless unpack refuses it, or writes the values of the store."""
-    path, out = folder / "mutant.ozx", folder / "out"
-    folder.mkdir()
-    path.write_bytes(data)
-    try:
-        ozx.unpack(path, out, sync=False)
-        unpacked = tree(out)
-    except OzxError:
-        unpacked = None
-    try:
-        values = read_all(data)
-    except OzxError:
-        values = None
-    if unpacked is not None and values is None:
-        return ["unpack reads what the store refuses"]
-    if unpacked is not None and unpacked != values:
-        return [f"unpack and the store differ in {sorted(unpacked.keys() ^ (values or {}).keys())[:5]}"]
-    return []

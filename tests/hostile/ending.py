@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from children import in_child, wait
-from hierarchies import State, state
+from hierarchies import state
 from posix_only import SIGKILL, resource
 from sweeping import forget_swept_folders
 
@@ -100,24 +100,6 @@ def full_disks(
 
         assert wait(in_child(limited)) == 4
         yield room
-
-
-def check_endings(
-    work: Callable[[], object],
-    out: Path,
-    start_anew: Callable[[int], object],
-    rights: Iterable[State],
-    *,
-    usual: float,
-    seed: int,
-    times: int = KILLS // 2,
-) -> None:
-    """Kill `work` at random moments: `out` must have one of the states `rights`, and another run must clean up."""
-    for _ in random_endings(work, usual, start_anew, seed=seed, times=times):
-        assert state(out) in rights
-        assert_no_more_than(out.parent, out.name)
-    work()
-    assert os.listdir(out.parent) == [out.name]
 
 
 def check_full_disks(

@@ -1,14 +1,10 @@
 """Archives and metadata documents with random faults: for each of them, validation must end with findings.
 
-To run more by hand (each number is one mutation; the same seed makes the same mutations):
-
-    PYTHONPATH=src:tests python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
+`bench/soak.py` runs more. Each number is one mutation; the same seed makes the same mutations.
 """
 
-import argparse
 import json
 import random
-import sys
 import time
 import traceback
 from collections import Counter
@@ -19,7 +15,6 @@ from cases.archive_builder import ArchiveBuilder
 from cases.documents import FILES, documents_of
 from cases.table import CASES
 from mutations import mutate_bytes, mutate_document, to_text
-from posix_only import resource
 
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError
@@ -79,8 +74,6 @@ class Tally:
 
     runs: int = 0
     valid: int = 0
-    slowest: float = 0.0
-    most_findings: int = 0
     found: Counter = field(default_factory=Counter)
     failures: list = field(default_factory=list)
 
@@ -94,23 +87,10 @@ class Tally:
             self.failures.append((name, traceback.format_exc(limit=-3)))
             return
         taken = time.perf_counter() - started
-        self.slowest = max(self.slowest, taken)
-        self.most_findings = max(self.most_findings, len(findings))
         self.valid += all(finding.severity != "error" for finding in findings)
         self.found.update({finding.id for finding in findings})
         if taken > SLOWEST or len(findings) > MOST_FINDINGS:
             self.failures.append((name, f"{taken:.1f} s, {len(findings)} findings"))
-
-    def to_dict(self):
-        return {
-            "runs": self.runs,
-            "valid": self.valid,
-            "slowest_s": round(self.slowest, 2),
-            "most_findings": self.most_findings,
-            "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
-            "rules": len(self.found),
-            "failures": len(self.failures),
-        }
 
 
 def archive_findings(data, level):
@@ -141,9 +121,9 @@ def refusal(data):
     return None
 
 
-def run_archives(numbers, seed, tally=None):
+def run_archives(numbers, seed):
     """Mutate archives; each mutation depends only on the seed and its number."""
-    tally, seeds = tally or Tally(), archives()
+    tally, seeds = Tally(), archives()
     for number in numbers:
         rng = random.Random(f"{seed} archive {number}")
         data = mutate_bytes(rng.choice(seeds), rng, rng.choice(seeds))
@@ -152,8 +132,8 @@ def run_archives(numbers, seed, tally=None):
     return tally
 
 
-def run_documents(numbers, seed, tally=None):
-    tally, seeds = tally or Tally(), hierarchies()
+def run_documents(numbers, seed):
+    tally, seeds = Tally(), hierarchies()
     others = [document for documents in seeds for document in documents.values() if isinstance(document, dict)]
     for number in numbers:
         rng = random.Random(f"{seed} documents {number}")
@@ -163,31 +143,3 @@ def run_documents(numbers, seed, tally=None):
             f"documents {number}", lambda documents=documents, options=options: check_documents(documents, options)
         )
     return tally
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--archives", type=int, default=100_000)
-    parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--seed", default="1")
-    options = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-    failures = []
-    for name, run, count in (
-        ("documents", run_documents, options.documents),
-        ("archives", run_archives, options.archives),
-    ):
-        started = time.perf_counter()
-        tally = Tally()
-        for first in range(options.first, options.first + count, 1000):
-            run(range(first, min(first + 1000, options.first + count)), options.seed, tally)
-            print(name, first, round(time.perf_counter() - started), json.dumps(tally.to_dict()), flush=True)
-        failures += tally.failures
-    for name, text in failures[:20]:
-        print(f"\n{name}: {text}")
-    sys.exit(bool(failures))
-
-
-if __name__ == "__main__":
-    main()

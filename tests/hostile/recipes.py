@@ -21,6 +21,7 @@ from cases.archive_builder import DESCRIPTOR, ENCRYPTED, TIME_FIELD, UTF8, Archi
 SENTINEL, SENTINEL_16 = 0xFFFFFFFF, 0xFFFF
 BOMB = 65 << 20
 LATER = b"efgh"
+LIKE = b"blofykhb"  # its CRC-32 is the signature of a data descriptor
 
 valid = ArchiveBuilder.valid
 VALID = {name: entry.value for name, entry in zip(valid().names(), valid().entries, strict=True)}
@@ -324,6 +325,15 @@ def twice_in_directory() -> ArchiveBuilder:
     )
 
 
+def twice_in_another_order() -> bytes:
+    """Of two entries of one name, the one that the directory lists last is the first one in the file."""
+    data = valid().duplicate("0/c/0", LATER).classic().build()
+    headers = (at for at in range(len(data)) if data.startswith(b"PK\1\2", at) and data[at + 46 :].startswith(b"0/c/0"))
+    first, second = (slice(at, at + 46 + len("0/c/0")) for at in headers)
+    middle = data[first.stop : second.start]
+    return data[: first.start] + data[second] + middle + data[first] + data[second.stop :]
+
+
 def link_and_file_below() -> ArchiveBuilder:
     """A link and an entry below it: some programs write this entry to the target of the link."""
     return kind(0o120777, b"/tmp").add("0/c/1/evil", b"evil")
@@ -426,10 +436,19 @@ RECIPES = [
     refused("zip/local-header", "the two headers differ in size", with_chunk(local={"uncompressed": 3})),
     refused("zip/local-header", "the two headers differ in method", with_chunk(local={"method": 8})),
     refused("zip/local-header", "the two headers differ in name", with_chunk(local={"name": b"0/c/1"})),
+    refused(
+        "zip/truncated", "a local header that ends behind the file", with_chunk(local={"name_length": SENTINEL_16})
+    ),
     refused("zip/local-header", "the two headers differ in CRC-32", with_chunk(local={"crc32": 1})),
     Recipe("another CRC-32 in both", lambda: both("0/c/0", crc32=1), "zip/crc", "", lost=("0/c/0",)),
     # ZIP64.
     closed("zip/zip64-field", "a placeholder and no ZIP64 field", with_chunk(central={"compressed": SENTINEL})),
+    Recipe(
+        "a placeholder in the local header and no ZIP64 field",
+        lambda: valid().classic().set("0/c/0", local={"compressed": SENTINEL}),
+        "zip/local-header",
+        "rfc9/zip64 zip/local-header",
+    ),
     closed(
         "zip/zip64-field",
         "a ZIP64 field that is too short",
@@ -573,6 +592,14 @@ RECIPES = [
         unpack="zip/duplicate-name",
     ),
     Recipe(
+        "name: twice, in another order in the directory",
+        twice_in_another_order,
+        "zip/duplicate-name",
+        "rfc9/zip64 zip/duplicate-name",
+        recover="part",
+        holds=VALID,
+    ),
+    Recipe(
         "name: twice, of one local header",
         twice_in_directory,
         "zip/overlap",
@@ -659,6 +686,9 @@ RECIPES = [
     # Data descriptors, encryption, methods.
     Recipe("a descriptor with signature", lambda: valid().stream("0/c/0"), "whole", ""),
     Recipe("a descriptor without signature", lambda: valid().stream("0/c/0", signature=False), "whole", ""),
+    Recipe(
+        "a CRC-32 like the signature", lambda: valid(**{"0/c/0": LIKE}).stream("0/c/0", signature=False), "whole", ""
+    ),
     Recipe("a narrow descriptor with signature", lambda: valid().classic().stream("0/c/0"), "whole", "rfc9/zip64"),
     Recipe(
         "a narrow descriptor without signature",

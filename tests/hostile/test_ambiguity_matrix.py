@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agreement import check_agreement, check_foreign, errors_of, missing_programs, values_of_cat, values_of_store
-from ambiguity_matrix import VALUES, Change, build, changes, forms, mutants
+from ambiguity_matrix import VALUES, Change, build, forms, mutants
 from cases.archive_builder import ArchiveBuilder
 from cases.table import CASES
 from recipes import RECIPES
@@ -22,7 +22,6 @@ NAMES_OF_NO_FILES = {
 LARGEST = 4 << 20
 SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"
 FORMS = [form.name for form in forms()]
-SINGLE = [name for name, _ in mutants(1)]
 
 needs_programs = pytest.mark.skipif(missing_programs() != [], reason=f"not installed: {missing_programs()}")
 
@@ -58,16 +57,6 @@ def of_form(archives, name):
 
 def sample_of(archives, count, seed=1):
     return random.Random(seed).sample(list(archives), count)
-
-
-def test_the_matrix_is_whole():
-    assert len(SINGLE) == len(set(SINGLE))
-    for form in forms():
-        places = {(change.place, change.field, change.kind) for change in changes(form)}
-        for place in ("directory", "local"):
-            for field in ("uncompressed", "compressed", "crc32", "name", "method"):
-                assert {(place, field, "other"), (place, field, "missing")} <= places
-        assert ("descriptor" in form.parts) == form.streamed
 
 
 @pytest.mark.parametrize("form", forms(), ids=lambda form: form.name)

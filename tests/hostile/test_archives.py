@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from answers import DOORS, answer, by_store
-from recipes import RECIPES, RESERVED
+from recipes import RECIPES
 
 import ozx
-from ozx.errors import FormatError
-from ozx.flow.sinks.directory import check_keys, folders_of
 
 NAME = attrgetter("name")
 
@@ -51,12 +49,6 @@ def test_a_refusal_takes_little_memory(plant, recipe):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 << 20
-
-
-@pytest.mark.parametrize("name", RESERVED)
-def test_names_that_windows_reserves_are_refused_there(tmp_path, name):
-    with pytest.raises(FormatError, match="Windows"):
-        check_keys([name], folders_of([name]), str(tmp_path), windows=True)
 
 
 def test_no_file_that_is_unpacked_can_be_run(plant, tmp_path):

@@ -17,7 +17,7 @@ PEAK = 420_000_000
 CODES = {0, 1, 2, 3, 4}
 # What decodes, once each.
 SAMPLE = ("gzip", "zstd claims 40 GB", "tiff: plane count")
-SAMPLE_VERBS = ("thumbnail", "validate --level data (folder)", "import")
+SAMPLE_VERBS = ("thumbnail", "validate (folder)", "import")
 
 
 def runs_of(folder: Path, *names: str, verbs: tuple[str, ...] = ()) -> list[bombs.Run]:
@@ -47,7 +47,7 @@ def test_verbs_that_decode_refuse_bombs(tmp_path):
     runs = runs_of(tmp_path, *SAMPLE, verbs=SAMPLE_VERBS)
     assert len(runs) == (len(SAMPLE) - 1) * (len(SAMPLE_VERBS) - 1) + 1
     assert faults(runs) == []
-    assert {run.code for run in runs if run.verb in ("thumbnail", "export", "import")} == {1}
+    assert {run.code for run in runs if run.verb in ("thumbnail", "import")} == {1}
 
 
 @pytest.mark.ci

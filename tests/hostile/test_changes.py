@@ -1,12 +1,11 @@
 """A file that changes while it is read, at any call of the system: the old values or the new ones, or a refusal."""
 
 import contextlib
-import functools
 import itertools
 import os
 import shutil
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from ozx.operations.read_value import read_value
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 NAMES = ("cells", "other")
+pytestmark = pytest.mark.filterwarnings("ignore")
 State = dict[str, bytes]
 
 
@@ -47,13 +47,8 @@ def other(path: Path) -> Path:
     return path.with_stem("other")
 
 
-def rewrite(path: Path) -> None:
-    with path.open("r+b") as file:
-        file.write(other(path).read_bytes())
-
-
-def grow(path: Path) -> None:
-    with path.open("ab") as file:
+def rewrite(path: Path, mode: str = "r+b") -> None:
+    with path.open(mode) as file:
         file.write(other(path).read_bytes())
 
 
@@ -63,7 +58,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     ),
     "rewritten": rewrite,
     "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "grown": grow,
+    "grown": partial(rewrite, mode="ab"),
     "removed": os.unlink,
 }
 
@@ -80,20 +75,17 @@ def by_repack(path: Path) -> State:
 def by_recover(path: Path) -> State:
     """What is not complete says so: then anything of the old and the new values may be missing."""
     result = ozx.recover(path, path.with_name("out.ozx"), sync=False)
-    return contents(ozx.OzxStore(result.path)) if result.complete else {}
+    return by_store(Path(result.path)) if result.complete else {}
 
 
 def by_extract(path: Path) -> State:
     result = ozx.extract(path, path.with_name("out.ozx"), levels="0", sync=False)
-    return contents(ozx.OzxStore(result.path))
+    return by_store(Path(result.path))
 
 
 def by_store(path: Path) -> State:
-    store = ozx.OzxStore(path)
-    try:
+    with ozx.OzxStore(path) as store:
         return contents(store)
-    finally:
-        store.close()
 
 
 def by_export(path: Path) -> State:
@@ -116,7 +108,7 @@ def by_edit(path: Path) -> State:
 
 def by_import(path: Path) -> State:
     result = ozx.import_image(path, path.with_name("out.ozx"), name="cells", sync=False)
-    return contents(ozx.OzxStore(result.path))
+    return by_store(Path(result.path))
 
 
 def by_validate(path: Path) -> State:
@@ -137,45 +129,55 @@ READERS = [
 ]
 
 
-def check_changes(tmp_path: Path, archives: Path, read: Callable[[Path], State], change: Callable[[Path], None]) -> int:
-    """Read again and again, with the change before the first call, before the second …; return how many there are."""
-    ending = ".tif" if read is by_import else ".ozx"
-    right = [{}]
-    for name in NAMES:
-        folder = tmp_path / f"right {name}"
-        folder.mkdir()
-        file = Path(shutil.copy2(archives / f"{name}{ending}", folder / f"cells{ending}"))
-        right.append(read(file))
-    if read is by_edit:
-        right.append(by_store(archives / "other.ozx"))
-    moment = 0
-    while True:
-        folder = tmp_path / "work"
-        folder.mkdir()
-        file = folder / f"cells{ending}"
-        for path in (file, other(file)):
-            shutil.copy2(archives / path.name, path)
+def at_each_call(
+    folder: Path, run: Callable[[], State | None], change: Callable[[], object]
+) -> Iterator[tuple[State | None, bool]]:
+    """Run on copies of a folder, with the change before the first call, before the second …, and without it at last.
+
+    Yields what each run gave, and whether the change came.
+    """
+    for moment in itertools.count():
+        work = Path(shutil.copytree(folder / "before", folder / "work"))
         forget_swept_folders()
-        found: State = {}
-        with injected(Faults(moment, functools.partial(change, file))) as faults, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with contextlib.suppress(OzxError, FileNotFoundError):
-                found = read(file)
-        assert found in right, moment
-        left = [name for name in os.listdir(folder) if name.endswith((".ozx-tmp", ".partial"))]
+        found = None
+        with injected(Faults(moment, change)) as faults, contextlib.suppress(OzxError, FileNotFoundError):
+            found = run()
+        left = [name for name in os.listdir(work) if name.endswith((".ozx-tmp", ".partial"))]
         assert not left, (moment, left)
-        shutil.rmtree(folder)
+        yield found, faults.fired is not None
+        shutil.rmtree(work)
         if faults.fired is None:
-            assert found == right[1]
-            return moment
-        moment += 1
+            assert moment > 4
+            return
+
+
+def copied(archives: Path, folder: Path, ending: str) -> Path:
+    """Copy both files to ``before``; return the path of the first one at work."""
+    (folder / "before").mkdir()
+    for name in NAMES:
+        shutil.copy2(archives / f"{name}{ending}", folder / "before")
+    return folder / "work" / f"cells{ending}"
+
+
+def check_changes(
+    tmp_path: Path, archives: Path, read: Callable[[Path], State], change: Callable[[Path], None]
+) -> None:
+    ending = ".tif" if read is by_import else ".ozx"
+    right = []
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+        right.append(read(Path(shutil.copy2(archives / f"{name}{ending}", tmp_path / name / f"cells{ending}"))))
+    right += [by_store(archives / "other.ozx")] * (read is by_edit)
+    file = copied(archives, tmp_path, ending)
+    for found, is_changed in at_each_call(tmp_path, partial(read, file), partial(change, file)):
+        assert found in ([None, {}, *right] if is_changed else right[:1])
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
 def test_a_change_at_any_call(tmp_path, archives, read, change):
-    assert check_changes(tmp_path, archives, read, CHANGES[change]) > 4
+    check_changes(tmp_path, archives, read, CHANGES[change])
 
 
 def edit_in_place(path: Path) -> None:
@@ -201,28 +203,15 @@ def test_a_file_that_takes_the_name_meanwhile_is_not_replaced_by_its_predecessor
         write(file)
         after[name] = by_store(file)
     right = [by_store(archives / "other.ozx"), after["other"]]
-    for moment in itertools.count():
-        folder = tmp_path / str(moment)
-        folder.mkdir()
-        file = folder / "cells.ozx"
-        for path in (file, other(file)):
-            shutil.copy2(archives / path.name, path)
-        forget_swept_folders()
-        change = functools.partial(CHANGES["replaced"], file)
-        with injected(Faults(moment, change)) as faults, contextlib.suppress(OzxError):
-            write(file)
-        if faults.fired is None:
-            assert by_store(file) == after["cells"]
-            assert moment > 4
-            return
-        assert by_store(file) in right, (moment, faults.fired)
-        assert not [name for name in os.listdir(folder) if name.endswith((".ozx-tmp", ".partial"))], moment
+    file = copied(archives, tmp_path, ".ozx")
+    for _, is_changed in at_each_call(tmp_path, partial(write, file), partial(CHANGES["replaced"], file)):
+        assert by_store(file) in (right if is_changed else [after["cells"]])
 
 
 @pytest.mark.ci
 def test_a_change_at_any_call_of_unpacking_by_two_processes(tmp_path, archives, monkeypatch):
     monkeypatch.setattr(fast_unpacking, "ENOUGH_FOR_TWO", 2)
-    assert check_changes(tmp_path, archives, by_unpack, rewrite) > 4
+    check_changes(tmp_path, archives, by_unpack, rewrite)
 
 
 def test_a_store_that_was_opened_reads_no_value_of_a_file_that_was_rewritten(tmp_path, archives):
@@ -242,19 +231,11 @@ def test_a_store_that_was_opened_reads_no_value_of_a_file_that_was_rewritten(tmp
 @pytest.mark.ci
 def test_a_source_that_changes_while_it_is_packed(tmp_path, archives):
     # One chunk is written by another program: what is packed has the old or the new one, whole.
-    key = "0/c/0/1"
-    old, new = pattern(1, 1024), pattern(90, 1024)
-    moment = 0
-    while True:
-        folder = tmp_path / str(moment)
-        source = shutil.copytree(archives / "cells", folder)
-        found = None
-        change = functools.partial((source / "image" / key).write_bytes, new)
-        with injected(Faults(moment, change)) as faults, contextlib.suppress(OzxError):
-            ozx.pack(source / "image", folder / "out.ozx", sync=False)
-            found = by_store(folder / "out.ozx")[key]
-        assert found in (None, old, new), moment
-        if faults.fired is None:
-            break
-        moment += 1
-    assert moment > 20
+    source, key = Path(shutil.copytree(archives / "cells", tmp_path / "before")).with_name("work") / "image", "0/c/0/1"
+    new = pattern(90, 1024)
+
+    def pack() -> State:
+        return {key: b"".join(read_value(ozx.pack(source, sync=False).path, key))}
+
+    for found, is_changed in at_each_call(tmp_path, pack, partial((source / key).write_bytes, new)):
+        assert found in ([None, {key: new}] if is_changed else []) or found == {key: pattern(1, 1024)}

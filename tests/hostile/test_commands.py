@@ -16,6 +16,8 @@ from hierarchies import multiscales
 from PIL import Image
 from recipes import RECIPES
 
+from ozx.errors import LONGEST_TEXT
+
 PIXELS = np.array([[0, 1], [2, 3]], np.uint8)
 ROOT = group(attributes={"ome": {"version": "0.5", "multiscales": multiscales("yx", "1")}})
 #: Commands that write nothing, their arguments behind the file; and the others, with what they are asked to write.
@@ -67,6 +69,25 @@ def check_made(path: Path) -> None:
             image.load()
 
 
+def is_short(text: str) -> bool:
+    """Return whether no message is longer than a screen."""
+    return max(map(len, text.splitlines()), default=0) <= LONGEST_TEXT + 100
+
+
+def test_names_of_60_000_characters_and_thousands_of_strangers(tmp_path, capsys):
+    builder = ArchiveBuilder.valid()
+    builder.add("a" * 60_000, b"x").add("0/" + "b" * 60_000, b"y").add("../" + "c" * 60_000, b"z")
+    for number in range(2000):
+        builder.add(f"PROGRAM FILES/{number:040}.dll", b"x")
+    path, data = tmp_path / "in.ozx", builder.build()
+    for length in (len(data), len(data) // 2):
+        path.write_bytes(data[:length])
+        for name in ("info", "ls", "cat", "validate", *WRITING):
+            arguments = ["0/c/0"] if name == "cat" else [tmp_path / f"out.{length}.{name}"] if name in WRITING else []
+            _, out, err = ozx(capsys, name, path, *arguments)
+            assert is_short(out if name == "validate" else err), name
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_commands(hostile, capsys, recipe):
@@ -77,6 +98,7 @@ def test_commands(hostile, capsys, recipe):
     for name, *arguments in TELLING:
         code, out, err = ozx(capsys, name, path, *arguments)
         assert code in codes(name, recipe), (name, code, err)
+        assert is_short(out if name == "validate" else err), (name, err)
         assert name == "validate" or bool(err) == (code == 1), (name, code, err)
         assert name != "cat" or code or out.encode() == recipe.values().get("0/c/0", out.encode())
         assert set(listing(path.parent.parent)) == before, name
@@ -84,6 +106,7 @@ def test_commands(hostile, capsys, recipe):
         target = path.with_name(wanted)
         code, _, err = ozx(capsys, name, path, target)
         assert code in codes(name, recipe), (name, code, err)
+        assert is_short(err), (name, err)
         assert target.exists() == (code != 1), (name, code, err)
         written = set(listing(path.parent.parent)) - before
         assert all(entry.split(os.sep)[1] == wanted for entry in written), (name, written)

@@ -18,6 +18,14 @@ TRIES = 300
 SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"
 
 
+def base_called(name):
+    return next(base for base in bases() if base.name == name)
+
+
+def headers_of(base):
+    return [record for record in base.records if record.kind == b"PK\1\2"]
+
+
 @pytest.mark.parametrize("base", bases(), ids=lambda base: base.name)
 def test_an_archive_without_damage_is_read_and_complete(base):
     outcome, wrong = check(base, base.data)
@@ -37,7 +45,7 @@ def test_no_wrong_value_is_called_right():
 
 def test_a_value_whose_inflated_size_wrapped_is_refused_and_recovered():
     """The deflated value is shorter than 512 bytes, and its size modulo 512 does not show how often it wrapped."""
-    base = next(base for base in bases() if base.name == "wrapped, by minizip")
+    base = base_called("wrapped, by minizip")
     values = base.values | {"OME/x": bytes(3_000)}
     data = wrapped_archive(values, deflated=["OME/x"])
     outcome, wrong = check(Base("a long text", data, values, wraps=True), data)
@@ -45,7 +53,7 @@ def test_a_value_whose_inflated_size_wrapped_is_refused_and_recovered():
 
 
 def test_zeros_that_both_headers_call_empty_leave_no_evidence():
-    base = next(base for base in bases() if base.name == "by zipfile, stored")
+    base = base_called("by zipfile, stored")
     for key, outcome in (
         ("0/c/15/0", "store: read, with zeros that both headers call empty"),
         ("0/c/0/0", "store: refused"),
@@ -69,14 +77,6 @@ def test_the_same_seed_makes_the_same_damage():
 @pytest.mark.parametrize("damage", dict.fromkeys(DAMAGES), ids=lambda damage: damage.__name__.strip("_"))
 def test_each_damage_changes_something(damage):
     assert any(damage(bases()[4], random.Random(seed)) for seed in range(5))
-
-
-def base_called(name):
-    return next(base for base in bases() if base.name == name)
-
-
-def headers_of(base):
-    return [record for record in base.records if record.kind == b"PK\1\2"]
 
 
 @pytest.mark.parametrize("name", ["packed", "by zipfile, stored", "streamed, deflated", "streamed, ZIP64"])

@@ -106,12 +106,12 @@ def test_every_verb_can_do_its_work(tmp_path, verb):
 
 
 def test_mutated_documents_lead_to_no_fault():
-    assert [(name, text) for name, _, text in run_numbers(range(20), "fast", most=4)] == []
+    assert list(run_numbers(range(20), "fast", most=4)) == []
 
 
 @pytest.mark.ci
 def test_many_mutated_documents_lead_to_no_fault():
-    assert [(name, text) for name, _, text in run_numbers(range(400), "ci", most=6)] == []
+    assert list(run_numbers(range(400), "ci")) == []
 
 
 def test_a_fault_would_be_found(tmp_path, monkeypatch):

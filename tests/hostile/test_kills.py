@@ -75,6 +75,21 @@ def writing(folder):
     yield lambda out: ozx.write_image(out, image, axes="cyx", codec="zstd:1", force=True)
 
 
+def recovering(folder):
+    content, path = random.Random(1), folder / "broken.ozx"
+    chunks = {f"0/c/{n // 2}/{n % 2}": content.randbytes(3 << 20) for n in range(4)}
+    ozx.pack(make_image(folder / "image", chunks), path, sync=False)
+    os.truncate(path, 10 << 20)
+    yield lambda out: out.write_bytes(b"old")
+    yield partial(ozx.recover, path, force=True)
+
+
+def unpacking(folder):
+    for name, pack in zip(("old", "new"), packing(folder), strict=True):
+        pack(folder / f"{name}.ozx")
+        yield partial(ozx.unpack, folder / f"{name}.ozx", force=True)
+
+
 @pytest.fixture(scope="module")
 def works(request, tmp_path_factory):
     """Return two functions, which write an old and a new output."""
@@ -100,6 +115,7 @@ def put(out, content):
         (repacking, "a.ome.zarr", signal.SIGKILL, KILLS // 2),
         (importing, "a.ozx", signal.SIGKILL, KILLS // 2),
         (exporting, "a.ome.tif", signal.SIGKILL, KILLS // 2),
+        (recovering, "a.ozx", signal.SIGKILL, 2 * KILLS),
         (writing, "a.ozx", signal.SIGKILL, KILLS // 2),
         (writing, "a.ozx", signal.SIGINT, KILLS // 2),
     ],
@@ -130,46 +146,40 @@ def test_ended_at_random_moments(tmp_path, works, name, kind, times):
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("works", "name"),
-    [*((each, "a.ozx") for each in (packing, repacking, importing, writing)), (exporting, "a.ome.tif")],
+    [
+        *((each, "a.ozx") for each in (packing, repacking, importing, writing, recovering)),
+        *((exporting, "a.ome.tif"), (unpacking, "a.ome.zarr")),
+    ],
     indirect=["works"],
 )
 @pytest.mark.parametrize("old", [True, False])
-def test_a_full_disk_leaves_the_old_file(tmp_path, works, name, old):
+def test_a_full_disk_leaves_the_old_output(tmp_path, works, name, old):
     out, (make_old, make_new) = tmp_path / name, works
     make_new(out)
-    whole = out.stat().st_size
-    out.unlink()
+    whole = max(path.stat().st_size for path in (out, *out.rglob("*")))
+    put(out, None)
     if old:
         make_old(out)
     names = out if name == "a.ome.tif" else None  # in the error
     check_full_disks(lambda: make_new(out), out, rooms_below(whole), names=names)
 
 
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    """Two hierarchies, so that the old one and the new one can be told apart, and their archives."""
-    folder = tmp_path_factory.mktemp("sources")
-    for name, pack in zip(("old", "new"), packing(folder), strict=True):
-        pack(folder / f"{name}.ozx")
-    return folder
-
-
 @pytest.mark.ci
+@pytest.mark.parametrize("works", [unpacking], indirect=True)
 @pytest.mark.parametrize("old", [True, False])
-def test_unpack_killed_at_random_moments(tmp_path, sources, monkeypatch, old):
+def test_unpack_killed_at_random_moments(tmp_path, works, monkeypatch, old):
     monkeypatch.setattr(fast_unpacking, "ENOUGH_FOR_TWO", 1_000)
-    out = tmp_path / "a.ome.zarr"
-    new, before = tree(sources / "new"), tree(sources / "old") if old else None
+    out, (make_old, make_new) = tmp_path / "a.ome.zarr", works
+    if old:
+        make_old(out)
+    before = state(out)
 
     def work():
-        ozx.unpack(sources / "new.ozx", out, force=True)
+        make_new(out)
 
-    def start_anew(_):
-        shutil.rmtree(out, ignore_errors=True)
-        if old:
-            ozx.unpack(sources / "old.ozx", out, sync=False)
-
-    for _ in random_endings(work, shortest_duration(work), start_anew, seed=4):
+    usual = shortest_duration(work)
+    new = state(out)
+    for _ in random_endings(work, usual, lambda _: put(out, before), seed=4):
         assert state(out) in (before, new)
         kept = [name for name in os.listdir(tmp_path) if ".old" in name]
         assert_no_more_than(tmp_path, "a.ome.zarr", *kept)
@@ -218,15 +228,6 @@ def test_a_source_never_goes_without_its_verified_copy(tmp_path, checksum):
         assert out.read_bytes() == expected
         assert not root.exists()
     assert deadly >= 6
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("old", [True, False])
-def test_a_full_disk_leaves_the_old_directory(tmp_path, sources, old):
-    out = tmp_path / "a"
-    if old:
-        ozx.unpack(sources / "old.ozx", out, sync=False)
-    check_full_disks(lambda: ozx.unpack(sources / "new.ozx", out, force=True), out, (0, 1_000, 1 << 20))
 
 
 @pytest.mark.ci

@@ -3,12 +3,13 @@
 import json
 import os
 import pickle
-import zipfile
 
 import pytest
+from cases.archive_builder import write_tree
 from hierarchies import multiscales
 from numcodecs import Pickle
 from numcodecs.errors import UnsafeDecodeError
+from packed import zip_values
 
 from ozx.cli.app import run
 
@@ -30,14 +31,11 @@ class Payload:
 
 def make(root, way, target):
     array = {"zarr_format": 2, "shape": [8, 8], "chunks": [8, 8], "dtype": "|O", "fill_value": 0, "order": "C"}
-    (root / "0" / "0").mkdir(parents=True)
-    (root / ".zgroup").write_text('{"zarr_format": 2}')
-    (root / ".zattrs").write_text(json.dumps(IMAGE))
-    (root / "0" / ".zarray").write_text(json.dumps({**array, "dimension_separator": "/", **WAYS[way]}))
-    (root / "0" / "0" / "0").write_bytes(pickle.dumps(Payload(target)))
-    with zipfile.ZipFile(root.parent / "image.zip", "w") as archive:
-        for path in sorted(path for path in root.rglob("*") if path.is_file()):
-            archive.write(path, path.relative_to(root).as_posix())
+    documents = {".zgroup": {"zarr_format": 2}, ".zattrs": IMAGE}
+    documents["0/.zarray"] = {**array, "dimension_separator": "/", **WAYS[way]}
+    values = {key: json.dumps(document).encode() for key, document in documents.items()}
+    values["0/0/0"] = pickle.dumps(Payload(target))
+    zip_values(write_tree(root, values).with_name("image.zip"), values)
 
 
 COMMANDS = [

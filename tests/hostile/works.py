@@ -156,7 +156,7 @@ def calling(verb: Callable[..., object], *names: str, **options: Any) -> Callabl
 
 
 WORKS = [
-    Work("pack", "pack", lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True), "out.ozx"),
+    Work("pack", "pack", calling(ozx.pack, "image", "out.ozx", force=True), "out.ozx"),
     Work("pack without force", "pack", calling(ozx.pack, "image", "out.ozx"), "out.ozx", starts=(False,)),
     Work(
         "pack, not synced",
@@ -236,17 +236,12 @@ WORKS = [
         starts=(True,),
         prepare=lambda folder, old: ozx.import_image(folder / "second.tif", folder / "out.ozx", name="cells"),
     ),
-    Work(
-        "import",
-        "import",
-        lambda folder: ozx.import_image(folder / "picture.tif", folder / "out.ozx", name="cells", force=True),
-        "out.ozx",
-    ),
+    Work("import", "import", calling(ozx.import_image, "picture.tif", "out.ozx", name="cells", force=True), "out.ozx"),
     Work("import of several", "import", import_both, "out", is_many=True, prepare=put_others),
     Work(
         "write_image",
         "",
-        lambda folder: ozx.write_image(folder / "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
+        calling(ozx.write_image, "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
         "out.ozx",
     ),
     Work("export", "export", calling(ozx.export, "picture.ozx", "out.ome.tif", force=True), "out.ome.tif"),

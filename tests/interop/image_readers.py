@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import tempfile
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,64 +26,64 @@ import ozx
 NAPARI_VARIABLE = "OZX_NAPARI_PYTHON"
 
 
-def _read_ozx(archive: Path, node: str) -> npt.NDArray[Any]:
-    return np.asarray(ozx.open(archive)[node][...])
+def _read_ozx(archive: Path, node: str) -> npt.ArrayLike:
+    return ozx.open(archive)[node][...]
 
 
-def _read_ozx_by_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_ozx_by_fsspec(archive: Path, node: str) -> npt.ArrayLike:
     import zarr
 
-    return np.asarray(zarr.open_group(f"ozx://{archive.as_posix()}", mode="r")[node][...])
+    return zarr.open_group(f"ozx://{archive.as_posix()}", mode="r")[node][...]
 
 
-def _read_ozx_by_xarray(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_ozx_by_xarray(archive: Path, node: str) -> npt.ArrayLike:
     import xarray
 
     with xarray.open_dataset(archive) as dataset:
-        return np.asarray(dataset["image"])
+        return dataset["image"].values
 
 
-def _read_ngff_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_ngff_zarr(archive: Path, node: str) -> npt.ArrayLike:
     import ngff_zarr
 
-    return np.asarray(ngff_zarr.from_ome_zarr(archive).images[0].data)
+    return ngff_zarr.from_ome_zarr(archive).images[0].data
 
 
-def _read_bioio(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_bioio(archive: Path, node: str) -> npt.ArrayLike:
     from bioio_ome_zarr import Reader
 
-    return np.asarray(Reader(archive).data)
+    return Reader(archive).data
 
 
-def _read_bioio_image(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_bioio_image(archive: Path, node: str) -> npt.ArrayLike:
     from bioio import BioImage, plugin_feasibility_report
     from bioio_base.exceptions import UnsupportedFileFormatError
 
     try:
-        return np.asarray(BioImage(archive).data)
+        return BioImage(archive).data
     except UnsupportedFileFormatError as error:
         # The error says only that no plugin accepts the file; the report contains the message of each plugin.
         raise RefusalError(f"{error}\n{plugin_feasibility_report(archive)}") from error
 
 
-def _read_ome_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_ome_zarr(archive: Path, node: str) -> npt.ArrayLike:
     return _read_by_parse_url(archive)
 
 
-def _read_ome_zarr_by_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_ome_zarr_by_fsspec(archive: Path, node: str) -> npt.ArrayLike:
     from zarr.storage import FsspecStore
 
     return _read_by_parse_url(FsspecStore.from_url(f"ozx://{archive.as_posix()}", read_only=True))
 
 
-def _read_by_parse_url(place: Any) -> npt.NDArray[Any]:
+def _read_by_parse_url(place: Any) -> npt.ArrayLike:
     from ome_zarr.io import parse_url
     from ome_zarr.reader import Reader
 
     location = parse_url(place)
     if location is None:
         raise RefusalError(f"parse_url({type(place).__name__}) gives None")
-    return np.asarray(next(found for found in Reader(location)() if found.data).data[0])
+    return next(found for found in Reader(location)() if found.data).data[0]
 
 
 # --- napari, in a separate environment ------------------------------------------------------------
@@ -122,7 +121,7 @@ def napari_versions() -> dict[str, str]:
     return dict(_ask_napari("versions"))
 
 
-def _read_napari(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_napari(archive: Path, node: str) -> npt.ArrayLike:
     with tempfile.TemporaryDirectory(prefix="ozx-judge-") as folder:
         layers = _ask_napari(f"{folder}/layers.npy\t{archive}")
         assert layers, "napari shows no layer"
@@ -130,25 +129,14 @@ def _read_napari(archive: Path, node: str) -> npt.NDArray[Any]:
 
 
 def _reader(name: str, package: str, read: Any) -> ArrayJudge:
-    return ArrayJudge(name, partial(absent_packages, package), partial(_refusing, name, read))
-
-
-def _refusing(name: str, read: Any, archive: Path, node: str) -> npt.NDArray[Any]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the readers and their imports give deprecation warnings
-            return read(archive, node)
-    except RefusalError:
-        raise
-    except Exception as error:  # every exception of another program is a refusal
-        raise RefusalError(f"{name}: {type(error).__name__}: {error}") from error
+    return ArrayJudge(name, partial(absent_packages, package), read)
 
 
 IMAGE_READERS = (
     _reader("ozx", "ozx", _read_ozx),
     _reader("fsspec, `ozx://`", "fsspec", _read_ozx_by_fsspec),
     _reader("xarray with ozx", "xarray", _read_ozx_by_xarray),
-    ArrayJudge("napari with ozx", _no_napari, partial(_refusing, "napari", _read_napari)),
+    ArrayJudge("napari with ozx", _no_napari, _read_napari),
     _reader("ome-zarr-py, `ozx://`", "ome_zarr", _read_ome_zarr_by_fsspec),
     _reader("ome-zarr-py, path", "ome_zarr", _read_ome_zarr),
     _reader("ngff-zarr", "ngff_zarr", _read_ngff_zarr),

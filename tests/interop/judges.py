@@ -5,6 +5,7 @@ an archive. The fields of a judge state which faults it does not notice. ``test_
 notices the other faults, because a judge that cannot fail is useless.
 """
 
+# ruff: noqa: PLC0415 (the packages may be absent)
 from __future__ import annotations
 
 import atexit
@@ -19,6 +20,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import warnings
 import zipfile
 from dataclasses import dataclass
 from functools import partial
@@ -40,18 +42,8 @@ REQUIRE_VARIABLE = "OZX_REQUIRE_JUDGES"
 TIMEOUT_SECONDS = 600
 
 #: Environment variables in which users keep default options for these programs.
-_OPTION_VARIABLES = frozenset(
-    {
-        "JAVA_TOOL_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "NODE_OPTIONS",
-        "TAR_READER_OPTIONS",
-        "UNZIP",
-        "UNZIPOPT",
-        "ZIPINFO",
-        "_JAVA_OPTIONS",
-    }
-)
+_OPTION_VARIABLES = {"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "NODE_OPTIONS", "TAR_READER_OPTIONS", "_JAVA_OPTIONS"}
+_OPTION_VARIABLES |= {"UNZIP", "UNZIPOPT", "ZIPINFO"}
 
 Digests = dict[str, str]
 
@@ -66,54 +58,40 @@ class TwiceError(RefusalError):
 
 @dataclass(frozen=True)
 class Judge:
-    """A reader of zip archives.
+    """A reader of zip archives."""
 
-    Attributes
-    ----------
-    name
-        Unique; also the test id.
-    missing
-        Returns why the judge cannot run here, or None if it can.
-    read
-        Returns the SHA-256 (hexadecimal) of every file in the archive by key, without entries for folders. Raises
-        `RefusalError` if the reader fails, warns, or names more files than it delivers.
-    checks_crc
-        If false, the reader delivers damaged bytes without a message, so that only the digests reveal the damage.
-    streams
-        If true, the archive comes through a pipe, so the reader uses the local headers, from front to back, and does
-        not examine the central directory.
-    sees_duplicates
-        If false, the reader delivers one of two entries with the same key, without a message.
-    small_zip64_refusal
-        Pattern of the message with which a reader refuses a ZIP64 end record beside a classic end record with true
-        values, as in every small ``.ozx`` file. None for readers that accept such files: all readers except one.
-    """
-
-    name: str
-    missing: Callable[[], str | None]
+    name: str  # unique; also the test id
+    missing: Callable[[], str | None]  # returns why the judge cannot run here, or None if it can
+    # Returns the SHA-256 (hexadecimal) of every file in the archive by key, without entries for folders. Raises
+    # `RefusalError` if the reader fails, warns, or names more files than it delivers.
     read: Callable[[Path], Digests]
-    checks_crc: bool = True
+    checks_crc: bool = True  # else, it delivers damaged bytes without a message: only the digests reveal the damage
+    # Whether the archive comes through a pipe, so that the reader uses the local headers, and no central directory.
     streams: bool = False
-    sees_duplicates: bool = True
+    sees_duplicates: bool = True  # else, it delivers one of two entries with the same key, without a message
+    # Pattern of the message with which a reader refuses a ZIP64 end record beside a classic end record with true
+    # values, as in every small ``.ozx`` file. All readers except one accept such files.
     small_zip64_refusal: str | None = None
 
 
 @dataclass(frozen=True)
 class ArrayJudge:
-    """A reader of Zarr v3 arrays in zip archives.
-
-    Attributes
-    ----------
-    name, missing, checks_crc
-        As in `Judge`.
-    read_array
-        Returns the whole array at a path in an archive (``"0"``, or ``""`` for the root). Raises `RefusalError`.
-    """
+    """A reader of Zarr v3 arrays in zip archives; its fields are those of `Judge`."""
 
     name: str
     missing: Callable[[], str | None]
-    read_array: Callable[[Path, str], npt.NDArray[Any]]
+    read: Callable[[Path, str], npt.ArrayLike]
     checks_crc: bool = True
+
+    def read_array(self, archive: Path, node: str) -> npt.NDArray[Any]:
+        """Return the whole array at a path in an archive (``"0"``, or ``""`` for the root); or raise `RefusalError`."""
+        try:
+            with warnings.catch_warnings(action="ignore"):  # the readers and their imports give deprecation warnings
+                return np.asarray(self.read(archive, node))
+        except RefusalError:
+            raise
+        except Exception as error:  # every exception of another program is a refusal
+            raise RefusalError(f"{self.name}: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -136,7 +114,10 @@ class Package:
 
 def require(judge: Judge | ArrayJudge | Package) -> None:
     """Skip the running test if the judge is missing; fail it if ``OZX_REQUIRE_JUDGES`` is 1."""
-    reason = judge.missing()
+    skip_for(judge.missing())
+
+
+def skip_for(reason: str | None) -> None:
     if reason is None:
         return
     if os.environ.get(REQUIRE_VARIABLE) == "1":
@@ -294,17 +275,9 @@ def _absent_node_module(module: str) -> str | None:
     return None
 
 
-def _node_judge(
-    module: str, *, checks_crc: bool = False, sees_duplicates: bool = True, small_zip64_refusal: str | None = None
-) -> Judge:
-    return Judge(
-        name=module,
-        missing=partial(_absent_node_module, module),
-        read=partial(_read_listing, ("node", NODE / f"{module}.mjs")),
-        checks_crc=checks_crc,
-        sees_duplicates=sees_duplicates,
-        small_zip64_refusal=small_zip64_refusal,
-    )
+def _node_judge(module: str, *, checks_crc: bool = False, **others: Any) -> Judge:
+    read = partial(_read_listing, ("node", NODE / f"{module}.mjs"))
+    return Judge(module, partial(_absent_node_module, module), read, checks_crc=checks_crc, **others)
 
 
 # --- libraries of Python --------------------------------------------------------------------------
@@ -329,54 +302,40 @@ def _digest_member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
     return digest.hexdigest()
 
 
-def _read_array_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
-    import zarr  # noqa: PLC0415 - may be absent
-    from zarr.storage import ZipStore  # noqa: PLC0415
+def _read_array_zarr(archive: Path, node: str) -> npt.ArrayLike:
+    import zarr
+    from zarr.storage import ZipStore
 
-    try:
-        with ZipStore(archive, mode="r") as store:
-            return np.asarray(zarr.open_array(store, path=node, mode="r", zarr_format=3)[...])
-    except Exception as error:  # every exception of another program is a refusal
-        raise RefusalError(f"zarr: {type(error).__name__}: {error}") from error
+    with ZipStore(archive, mode="r") as store:
+        return zarr.open_array(store, path=node, mode="r", zarr_format=3)[...]
 
 
-def _read_array_tensorstore(archive: Path, node: str) -> npt.NDArray[Any]:
-    import tensorstore  # noqa: PLC0415 - may be absent
+def _read_array_tensorstore(archive: Path, node: str) -> npt.ArrayLike:
+    import tensorstore
 
     base = {"driver": "file", "path": str(archive.resolve())}
     kvstore = {"driver": "zip", "base": base, "path": f"{node}/" if node else ""}
-    try:
-        array = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}, open=True, read=True).result()
-        return np.asarray(array.read().result())
-    except Exception as error:  # every exception of another program is a refusal
-        raise RefusalError(f"tensorstore: {error}") from error
+    return tensorstore.open({"driver": "zarr3", "kvstore": kvstore}, open=True, read=True).result().read().result()
 
 
-def _read_array_zarrs(archive: Path, node: str) -> npt.NDArray[Any]:
-    from zarrista import Array  # noqa: PLC0415 - may be absent
-    from zarrista.store import FilesystemStore, ZipStore  # noqa: PLC0415
+def _read_array_zarrs(archive: Path, node: str) -> npt.ArrayLike:
+    from zarrista import Array
+    from zarrista.store import FilesystemStore, ZipStore
 
-    try:
-        array = Array.open(ZipStore(FilesystemStore(archive.parent), archive.name), f"/{node}")
-        return np.asarray(array.retrieve_array_subset(...))
-    except Exception as error:  # every exception of another program is a refusal
-        raise RefusalError(f"zarrs: {type(error).__name__}: {error}") from error
+    return Array.open(ZipStore(FilesystemStore(archive.parent), archive.name), f"/{node}").retrieve_array_subset(...)
 
 
-def _read_array_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
-    import zarr  # noqa: PLC0415 - may be absent
-    from zarr.storage import FsspecStore  # noqa: PLC0415
+def _read_array_fsspec(archive: Path, node: str) -> npt.ArrayLike:
+    import zarr
+    from zarr.storage import FsspecStore
 
-    try:
-        store = FsspecStore.from_url(f"zip://{node}::file://{archive.resolve().as_posix()}", read_only=True)
-        # One chunk at a time: the store shares a ZipFile, which mixes up concurrent readers in some versions of Python.
-        with zarr.config.set({"async.concurrency": 1}):
-            return np.asarray(zarr.open_array(store, mode="r", zarr_format=3)[...])
-    except Exception as error:  # every exception of another program is a refusal
-        raise RefusalError(f"fsspec: {type(error).__name__}: {error}") from error
+    store = FsspecStore.from_url(f"zip://{node}::file://{archive.resolve().as_posix()}", read_only=True)
+    # One chunk at a time: the store shares a ZipFile, which mixes up concurrent readers in some versions of Python.
+    with zarr.config.set({"async.concurrency": 1}):
+        return zarr.open_array(store, mode="r", zarr_format=3)[...]
 
 
-def _read_array_zarrita(archive: Path, node: str) -> npt.NDArray[Any]:
+def _read_array_zarrita(archive: Path, node: str) -> npt.ArrayLike:
     with tempfile.NamedTemporaryFile(prefix="ozx-judge-") as values:
         told = json.loads(_run(("node", NODE / "zarrita.mjs", archive.resolve(), node, values.name)))
         return np.frombuffer(values.read(), np.dtype(told["dtype"]).newbyteorder("<")).reshape(told["shape"])
@@ -393,13 +352,7 @@ JUDGES: tuple[Judge, ...] = (
     # jar reads an archive by name with java.util.zip.ZipFile, and standard input with java.util.zip.ZipInputStream.
     Judge("jar", partial(absent_programs, "jar"), _JAR.read, checks_crc=False),
     Judge("jar-stream", partial(absent_programs, "jar", "cat"), _JAR_STREAM.read, streams=True),
-    Judge(
-        "zipfs",
-        partial(absent_programs, "java", "javac"),
-        _read_by_zipfs,
-        checks_crc=False,
-        sees_duplicates=False,
-    ),
+    Judge("zipfs", partial(absent_programs, "java", "javac"), _read_by_zipfs, checks_crc=False, sees_duplicates=False),
     _node_judge("yauzl"),
     _node_judge("fflate"),
     _node_judge("unzipit"),

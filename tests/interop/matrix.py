@@ -65,7 +65,8 @@ REASONS = (
             r"(bad|invalid|unsupported|unknown|Unsupported ZIP) compression (method|type):? \(?9\b",
             r"ZipException: invalid compression method\n",
             r"compression \\x09\\x00 unknown",
-            r'tensorstore: NOT_FOUND: .* Metadata at "0/zarr\.json"',  # it ignores entries that it cannot decode
+            # It ignores entries that it cannot decode.
+            r'tensorstore: ValueError: NOT_FOUND: .* Metadata at "0/zarr\.json"',
         ),
     ),
     Reason(
@@ -89,7 +90,7 @@ REASONS = (
             r"parse_url\(FsspecStore\) gives None",
             r"array metadata is missing",
             r"No array found in store",
-            r'tensorstore: NOT_FOUND: .* Metadata at "0/zarr\.json"',
+            r'tensorstore: ValueError: NOT_FOUND: .* Metadata at "0/zarr\.json"',
             r"Not found: v3 array or group",
             r"bioio.*: KeyError: '0'",
         ),

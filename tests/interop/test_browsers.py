@@ -8,10 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +17,7 @@ from chromium import Browser, driver, missing_programs
 from hierarchies import FIXTURES
 from judges import NODE
 from PIL import Image
+from servers import serving_folder
 
 import ozx
 
@@ -131,13 +129,13 @@ def test_neuroglancer_shows_a_served_image_in_chromium(name, version, tmp_path):
 @pytest.mark.parametrize("version", VIEWS)
 def test_a_page_of_viv_shows_a_served_plate_in_chromium(version, tmp_path):
     path = make("plate", tmp_path)
-    site = tmp_path / "site"
-    bundle = ["--bundle", "--format=esm", "--log-level=warning", f"--outfile={site / 'page.js'}"]
-    subprocess.run([NODE / "node_modules" / ".bin" / "esbuild", NODE / "viv_page.mjs", *bundle], check=True)
-    page = '<!doctype html><body style="margin:0"><script type="module" src="page.js"></script>'
-    (site / "index.html").write_text(page, encoding="utf-8")
-    with served(path, *VIEWS[version][1:]) as url, serving_site(site) as address, browser(tmp_path) as window:
-        window.open(f"{address}/index.html?source={url}")
+    bundle = [NODE / "node_modules" / ".bin" / "esbuild", NODE / "viv_page.mjs", "--bundle", "--format=esm"]
+    script = subprocess.run(bundle, stdout=subprocess.PIPE, text=True, check=True).stdout
+    page = f'<!doctype html><body style="margin:0"><script type="module">{script}</script>'
+    (tmp_path / "index.html").write_text(page, encoding="utf-8")
+    with served(path, *VIEWS[version][1:]) as url, serving_folder(tmp_path) as site, browser(tmp_path) as window:
+        site.headers = {"Content-Type": "text/html; charset=utf-8"}
+        window.open(f"{site.url}/index.html?source={url}")
         wells = [(row, column) for row in range(2) for column in range(2)]
         expected = {at: ozx.open_image(path, f"{'AB'[at[0]]}/{at[1] + 1}/0").read()[0] for at in wells}
         assert wait_until_shown(window, expected) == set(wells), "\n".join(window.log())
@@ -156,20 +154,3 @@ def wait_until_shown(window: Browser, expected: dict[tuple[int, int], npt.NDArra
             break
         time.sleep(0.5)
     return right
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Write nothing."""
-
-
-@contextmanager
-def serving_site(folder: Path) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()

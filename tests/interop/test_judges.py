@@ -1,24 +1,18 @@
 """The judges are judged: each reads a right archive right, and convicts a wrong one."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
 import struct
 import warnings
 import zipfile
-from typing import TYPE_CHECKING, TypeVar
 
 import judges
 import numpy as np
 import pytest
 import zarr
-from judges import ARRAY_JUDGES, JUDGES, NODE, ArrayJudge, Judge, RefusalError, digests, require
+from judges import ARRAY_JUDGES, JUDGES, NODE, Judge, RefusalError, digests, require
 from zarr.storage import ZipStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHUNK_KEY = "0/c/0/0"
 CONTENTS = {
@@ -30,35 +24,24 @@ CONTENTS = {
 }
 PIXELS = np.arange(64, dtype="<u2").reshape(8, 8) + 1000
 
-AnyJudge = TypeVar("AnyJudge", Judge, ArrayJudge)
-
 
 @pytest.fixture(params=JUDGES, ids=lambda judge: judge.name)
-def judge(request: pytest.FixtureRequest) -> Judge:
-    asked: Judge = request.param
-    return present(asked)
+def judge(request):
+    require(request.param)
+    return request.param
 
 
 @pytest.fixture(params=ARRAY_JUDGES, ids=lambda judge: judge.name)
-def array_judge(request: pytest.FixtureRequest) -> ArrayJudge:
-    asked: ArrayJudge = request.param
-    return present(asked)
+def array_judge(request):
+    require(request.param)
+    return request.param
 
 
-def present(judge: AnyJudge) -> AnyJudge:
-    require(judge)
-    return judge
+def called(name):
+    return next(judge for judge in JUDGES if judge.name == name)
 
 
-def judged(judge: Judge, archive: Path) -> dict[str, str] | None:
-    """What the judge saw, None if it refused."""
-    try:
-        return judge.read(archive)
-    except RefusalError:
-        return None
-
-
-def zip_bytes(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_STORED, mode: int = 0o600) -> bytes:
+def zip_bytes(entries, method=zipfile.ZIP_STORED, mode=0o600):
     """An archive as Python writes it, with a comment, and with a ZIP64 extra field in each local header."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive, warnings.catch_warnings():
@@ -73,7 +56,7 @@ def zip_bytes(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_STORED
     return buffer.getvalue()
 
 
-def with_zip64_end(data: bytes) -> bytes:
+def with_zip64_end(data):
     """The archive with ZIP64 end record and locator, true values in the classic end record: as in a small .ozx."""
     end = data.rindex(b"PK\5\6")
     count, size, offset = struct.unpack_from("<HII", data, end + 10)
@@ -82,7 +65,7 @@ def with_zip64_end(data: bytes) -> bytes:
     return data[:end] + record + locator + data[end:]
 
 
-def flipped(data: bytes, offset: int) -> bytes:
+def flipped(data, offset):
     return data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :]
 
 
@@ -90,7 +73,7 @@ GOOD = zip_bytes(list(CONTENTS.items()))
 CHUNK_OFFSET = GOOD.index(CONTENTS[CHUNK_KEY])
 
 
-def written(folder: Path, data: bytes) -> Path:
+def written(folder, data):
     path = folder / "an image.ozx"
     path.write_bytes(data)
     return path
@@ -98,14 +81,14 @@ def written(folder: Path, data: bytes) -> Path:
 
 @pytest.mark.ci
 class TestArchives:
-    def test_contents_are_seen(self, judge: Judge, tmp_path: Path) -> None:
+    def test_contents_are_seen(self, judge, tmp_path):
         assert judge.read(written(tmp_path, GOOD)) == digests(CONTENTS)
 
-    def test_deflated_entries_are_inflated(self, judge: Judge, tmp_path: Path) -> None:
+    def test_deflated_entries_are_inflated(self, judge, tmp_path):
         archive = written(tmp_path, zip_bytes([(CHUNK_KEY, CONTENTS[CHUNK_KEY])], zipfile.ZIP_DEFLATED))
         assert judge.read(archive) == digests({CHUNK_KEY: CONTENTS[CHUNK_KEY]})
 
-    def test_zip64_end_record_beside_true_values(self, judge: Judge, tmp_path: Path) -> None:
+    def test_zip64_end_record_beside_true_values(self, judge, tmp_path):
         archive = written(tmp_path, with_zip64_end(GOOD))
         if judge.small_zip64_refusal is None:
             assert judge.read(archive) == digests(CONTENTS)
@@ -113,7 +96,7 @@ class TestArchives:
             with pytest.raises(RefusalError, match=judge.small_zip64_refusal):
                 judge.read(archive)
 
-    def test_one_flipped_bit(self, judge: Judge, tmp_path: Path) -> None:
+    def test_one_flipped_bit(self, judge, tmp_path):
         archive = written(tmp_path, flipped(GOOD, CHUNK_OFFSET + 100))
         if judge.checks_crc:
             with pytest.raises(RefusalError, match=r"(?i)crc"):
@@ -122,12 +105,12 @@ class TestArchives:
             seen, truth = judge.read(archive), digests(CONTENTS)
             assert {key for key in truth if seen[key] != truth[key]} == {CHUNK_KEY}
 
-    def test_truncated_inside_the_data(self, judge: Judge, tmp_path: Path) -> None:
+    def test_truncated_inside_the_data(self, judge, tmp_path):
         archive = written(tmp_path, GOOD[: CHUNK_OFFSET + 100])
         with pytest.raises(RefusalError):
             judge.read(archive)
 
-    def test_two_entries_with_one_key(self, judge: Judge, tmp_path: Path) -> None:
+    def test_two_entries_with_one_key(self, judge, tmp_path):
         archive = written(tmp_path, zip_bytes([("x", b"1"), ("x", b"2")]))
         if judge.sees_duplicates:
             with pytest.raises(RefusalError):
@@ -135,7 +118,7 @@ class TestArchives:
         else:
             assert judge.read(archive) == digests({"x": b"2"})
 
-    def test_local_name_differs_from_directory(self, judge: Judge, tmp_path: Path) -> None:
+    def test_local_name_differs_from_directory(self, judge, tmp_path):
         archive = written(tmp_path, GOOD.replace(b"zarr.json", b"ZARR.JSON", 1))
         # bsdtar and jszip find entries by the directory, and still take the name from the local header.
         if judge.streams or judge.name in {"bsdtar", "jszip"}:
@@ -147,25 +130,25 @@ class TestArchives:
             assert judge.read(archive) == digests(CONTENTS)
 
     @pytest.mark.parametrize("name", ["unzip", "7z", "bsdtar"])
-    def test_files_nobody_may_read(self, name: str, tmp_path: Path) -> None:
-        judge = present(next(judge for judge in JUDGES if judge.name == name))
+    def test_files_nobody_may_read(self, name, tmp_path):
+        require(called(name))
         with pytest.raises(RefusalError, match="unreadable for its owner"):
-            judge.read(written(tmp_path, zip_bytes([("x", b"1")], mode=0)))
+            called(name).read(written(tmp_path, zip_bytes([("x", b"1")], mode=0)))
 
-    def test_7z_warnings_count(self, tmp_path: Path) -> None:
-        judge = present(next(judge for judge in JUDGES if judge.name == "7z"))
+    def test_7z_warnings_count(self, tmp_path):
+        require(called("7z"))
         with pytest.raises(RefusalError, match="There are data after the end of archive"):
-            judge.read(written(tmp_path, GOOD + b"and more"))
+            called("7z").read(written(tmp_path, GOOD + b"and more"))
 
 
 @pytest.mark.ci
 class TestArrays:
     @pytest.fixture(params=["", "0"], ids=["root", "node"])
-    def node(self, request: pytest.FixtureRequest) -> str:
-        return str(request.param)
+    def node(self, request):
+        return request.param
 
     @pytest.fixture
-    def archive(self, node: str, tmp_path: Path) -> Path:
+    def archive(self, node, tmp_path):
         path = tmp_path / "an image.ozx"
         with ZipStore(path, mode="w") as store:
             array = zarr.create_array(
@@ -174,16 +157,16 @@ class TestArrays:
             array[...] = PIXELS
         return path
 
-    def test_pixels_are_seen(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+    def test_pixels_are_seen(self, array_judge, archive, node):
         array = array_judge.read_array(archive, node)
         assert array.dtype == PIXELS.dtype
         np.testing.assert_array_equal(array, PIXELS)
 
-    def test_zip64_end_record_beside_true_values(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+    def test_zip64_end_record_beside_true_values(self, array_judge, archive, node):
         archive.write_bytes(with_zip64_end(archive.read_bytes()))
         np.testing.assert_array_equal(array_judge.read_array(archive, node), PIXELS)
 
-    def test_one_flipped_bit(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+    def test_one_flipped_bit(self, array_judge, archive, node):
         data = archive.read_bytes()
         archive.write_bytes(flipped(data, data.index(PIXELS[0, :4].tobytes())))
         if array_judge.checks_crc:
@@ -194,7 +177,7 @@ class TestArrays:
 
 
 class TestMissing:
-    def test_program(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_program(self, monkeypatch):
         monkeypatch.setenv("PATH", "")
         reasons = {judge.name: judge.missing() for judge in JUDGES}
         assert reasons.pop("zipfile") is None
@@ -203,13 +186,12 @@ class TestMissing:
         assert reasons["yauzl"] == "node is not installed"
         assert None not in reasons.values()
 
-    def test_node_module(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_node_module(self, monkeypatch, tmp_path):
         monkeypatch.setattr(judges, "NODE", tmp_path)
         monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
-        judge = next(judge for judge in JUDGES if judge.name == "yauzl")
-        assert judge.missing() == "node module yauzl is not installed: npm ci in tests/interop/node"
+        assert called("yauzl").missing() == "node module yauzl is not installed: npm ci in tests/interop/node"
 
-    def test_skips_unless_judges_are_required(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_skips_unless_judges_are_required(self, monkeypatch):
         absent = Judge("absent", missing=lambda: "absent is not installed", read=lambda path: {})
         monkeypatch.delenv(judges.REQUIRE_VARIABLE, raising=False)
         with pytest.raises(pytest.skip.Exception, match="absent is not installed"):
@@ -220,13 +202,13 @@ class TestMissing:
 
 
 class TestBench:
-    def test_names_are_unique_and_explained(self) -> None:
+    def test_names_are_unique_and_explained(self):
         names = [judge.name for judge in JUDGES] + [judge.name for judge in ARRAY_JUDGES]
         readme = (judges.HERE / "README.md").read_text(encoding="utf-8")
         assert re.findall(r"^\| `([^`]+)` \|", readme, re.MULTILINE) == names
         assert len(set(names)) == len(names)
 
-    def test_node_packages_are_exact_and_from_nowhere_in_particular(self) -> None:
+    def test_node_packages_are_exact_and_from_nowhere_in_particular(self):
         package = json.loads((NODE / "package.json").read_text(encoding="utf-8"))
         lock = json.loads((NODE / "package-lock.json").read_text(encoding="utf-8"))
         assert lock["packages"].pop("")["dependencies"] == package["dependencies"]

@@ -1,7 +1,6 @@
 """Directories in buckets of a foreign S3 server: listed side by side, read, refused in plain words."""
 
 import json
-import os
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
@@ -22,12 +21,6 @@ def stored(bucket):  # noqa: F811
         for key, data in tree(FIXTURES / f"{name}.ome.zarr").items():
             bucket.put(f"{name}.ome.zarr/{key}", data)
     return bucket.url
-
-
-def test_no_such_bucket(stored):
-    with pytest.raises(ResourceError, match="the bucket does not exist"):
-        ozx.pack("s3://other/image.ome.zarr", "a.ozx")
-    assert not os.path.exists("a.ozx")
 
 
 def test_options_of_the_command(stored, s3_endpoint, monkeypatch, capsys):  # noqa: F811

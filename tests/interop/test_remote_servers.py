@@ -4,7 +4,6 @@ Both are started here on loopback and stopped by their process id or handle. The
 """
 
 import asyncio
-import importlib.util
 import os
 import random
 import re
@@ -12,12 +11,13 @@ import shutil
 import socket
 import subprocess
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from urllib.parse import quote
 
 import pytest
 from buckets import Bucket, s3_endpoint  # noqa: F401 (fixture)
 from cases.archive_builder import ArchiveBuilder, array, group
-from judges import REQUIRE_VARIABLE
+from judges import absent_packages, skip_for
 
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, ResourceError
@@ -27,18 +27,7 @@ MIB = 1 << 20
 CHUNK = random.Random(5).randbytes(400_000)
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SECONDS = 30
-
-
-def need(*packages: str, program: str | None = "") -> None:
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if program is None:
-        missing.append("the program nginx")
-    if not missing:
-        return
-    reason = f"missing: {', '.join(missing)}"
-    if os.environ.get(REQUIRE_VARIABLE) == "1":
-        pytest.fail(f"{reason} ({REQUIRE_VARIABLE} is 1)", pytrace=False)
-    pytest.skip(reason)
+FILE = "day one.ozx"
 
 
 def archive() -> bytes:
@@ -106,6 +95,16 @@ class Nginx:
         self.log = folder / "access.log"
         self._taken = 0
 
+    def put(self, name: str, data: bytes) -> None:
+        """Give a file another content, and an older time."""
+        new = self.files / "new"
+        new.write_bytes(data)
+        os.utime(new, (1_000_000_000, 1_000_000_000))
+        new.replace(self.files / name)
+
+    def source(self, name: str) -> RemoteSource:
+        return RemoteSource(f"{self.url}/{quote(name)}")
+
     def take_requests(self, count: int) -> list[str]:
         def lines():
             found = self.log.read_text().splitlines()[self._taken :] if self.log.exists() else []
@@ -116,76 +115,33 @@ class Nginx:
         return [" ".join(line.split()[:2]) for line in found]
 
 
-@contextmanager
-def running_nginx(folder):
+@pytest.fixture
+def nginx(tmp_path):
+    skip_for(absent_packages("obstore") if NGINX else "nginx is not installed")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for name in ("files", "files/whole", "files/secret"):
-        (folder / name).mkdir()
-        (folder / name / "cells.ozx").write_bytes(archive())
-    (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, port=port))
-    command = [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / FILE).write_bytes(archive())
+    (tmp_path / "nginx.conf").write_text(CONFIGURATION.format(folder=tmp_path, port=port))
+    command = [NGINX, "-p", str(tmp_path), "-e", str(tmp_path / "error.log"), "-c", str(tmp_path / "nginx.conf")]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
     def listens():
-        assert process.poll() is None, (folder / "error.log").read_text()
+        assert process.poll() is None, (tmp_path / "error.log").read_text()
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return True
         return False
 
     try:
         wait_until(listens, "nginx does not listen")
-        yield Nginx(folder, port)
+        yield Nginx(tmp_path, port)
     finally:
         process.terminate()
         process.wait(SECONDS)
 
 
-@pytest.fixture
-def nginx(tmp_path):
-    need("obstore", program=NGINX)
-    with running_nginx(tmp_path) as server:
-        yield server
-
-
-class TestNginx:
-    def test_budget(self, nginx):
-        read_all(ArchiveReader(RemoteSource(f"{nginx.url}/cells.ozx")), nginx.take_requests)
-        ranges = [line.split()[-1] for line in nginx.log.read_text().splitlines()]
-        assert ranges[0] == f"bytes=-{MIB}"
-        assert ranges[1].startswith("bytes=0-")
-
-    def test_a_small_file(self, nginx):
-        (nginx.files / "small one.ozx").write_bytes(ArchiveBuilder.valid().build())
-        reader = ArchiveReader(RemoteSource(f"{nginx.url}/small%20one.ozx"))
-        assert reader.read(reader.find("0/c/0")) == b"abcd"
-        assert nginx.take_requests(1) == ["GET 206"]
-
-    def test_an_empty_file(self, nginx):
-        (nginx.files / "empty.ozx").write_bytes(b"")
-        with pytest.raises(FormatError) as caught:
-            ArchiveReader(RemoteSource(f"{nginx.url}/empty.ozx")).check()
-        assert caught.value.rule in ("zip/not-a-zip", "zip/truncated")
-
-    def test_a_file_that_is_replaced(self, nginx):
-        reader = ArchiveReader(RemoteSource(f"{nginx.url}/cells.ozx"))
-        reader.check()
-        new = nginx.files / "new"
-        new.write_bytes(archive())
-        os.utime(new, (1_000_000_000, 1_000_000_000))
-        new.replace(nginx.files / "cells.ozx")
-        with pytest.raises(FormatError) as caught:
-            reader.read(reader.find("0/c/0"))
-        assert caught.value.rule == "zip/changed"
-
-    def test_without_ranges(self, nginx):
-        with pytest.raises(ResourceError, match="HTTP range requests"):
-            RemoteSource(f"{nginx.url}/whole/cells.ozx").size()
-
-    @pytest.mark.parametrize(("path", "message"), [("nowhere.ozx", "404"), ("secret/cells.ozx", "403")])
-    def test_refusals(self, nginx, path, message):
-        with pytest.raises(ResourceError, match=message):
-            RemoteSource(f"{nginx.url}/{path}").size()
+# --- an S3 server ---------------------------------------------------------------------------------
 
 
 class LoggedBucket(Bucket):
@@ -202,8 +158,8 @@ class LoggedBucket(Bucket):
             "client_options": {"allow_http": True},
         }
 
-    def sign(self, key: str) -> str:
-        return self.client.generate_presigned_url("get_object", {"Bucket": "cells", "Key": key})
+    def source(self, key: str, **options) -> RemoteSource:
+        return RemoteSource(f"s3://cells/{quote(key)}", {**self.options, **options})
 
     def take_requests(self, _count: int = 0) -> list[str]:
         lines = [re.sub(r"\x1b\[\d+m", "", record.getMessage()) for record in self._log.records]
@@ -213,46 +169,66 @@ class LoggedBucket(Bucket):
 
 @pytest.fixture
 def bucket(request, caplog, monkeypatch):
-    need("obstore", "moto", "boto3", "flask")
+    skip_for(absent_packages("obstore", "moto", "boto3", "flask"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     caplog.set_level("INFO", "werkzeug")
     bucket = LoggedBucket(request.getfixturevalue("s3_endpoint"), caplog)
-    bucket.put("images/day one.ozx", archive())
+    bucket.put(FILE, archive())
     bucket.take_requests()
     yield bucket
     bucket.client.close()
 
 
+# --- both -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["nginx", pytest.param("bucket", marks=pytest.mark.ci)])
+def server(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_budget(server):
+    read_all(ArchiveReader(server.source(FILE)), server.take_requests)
+
+
+def test_an_empty_file(server):
+    server.put("empty.ozx", b"")
+    with pytest.raises(FormatError) as caught:
+        ArchiveReader(server.source("empty.ozx")).check()
+    assert caught.value.rule in ("zip/not-a-zip", "zip/truncated")
+
+
+def test_a_file_that_is_replaced(server):
+    reader = ArchiveReader(server.source(FILE))
+    reader.check()
+    server.put(FILE, archive()[:-1] + b"]")
+    with pytest.raises(FormatError) as caught:
+        reader.read(reader.find("0/c/0"))
+    assert caught.value.rule == "zip/changed"
+
+
+def test_a_file_that_is_not_there(server):
+    with pytest.raises(ResourceError, match=r"no such file; .* 404"):
+        server.source("nowhere.ozx").size()
+
+
+def test_ranges_of_nginx(nginx):
+    nginx.put("small one.ozx", ArchiveBuilder.valid().build())
+    reader = ArchiveReader(nginx.source("small one.ozx"))
+    assert reader.read(reader.find("0/c/0")) == b"abcd"
+    assert nginx.take_requests(1) == ["GET 206"]
+    assert nginx.log.read_text().split()[-1] == f"bytes=-{MIB}"
+    with pytest.raises(ResourceError, match="HTTP range requests"):
+        nginx.source(f"whole/{FILE}").size()
+    with pytest.raises(ResourceError, match="403"):
+        nginx.source(f"secret/{FILE}").size()
+
+
 @pytest.mark.ci  # the server of moto
-class TestS3:
-    def test_budget(self, bucket):
-        source = RemoteSource("s3://cells/images/day%20one.ozx", bucket.options)
-        read_all(ArchiveReader(source), bucket.take_requests)
-
-    def test_a_signed_url(self, bucket):
-        source = RemoteSource(bucket.sign("images/day one.ozx"))
-        assert "?" not in source.name
-        read_all(ArchiveReader(source), bucket.take_requests)
-
-    def test_an_object_that_is_replaced(self, bucket):
-        reader = ArchiveReader(RemoteSource("s3://cells/images/day one.ozx", bucket.options))
-        reader.check()
-        bucket.put("images/day one.ozx", archive()[:-1] + b"]")
-        with pytest.raises(FormatError) as caught:
-            reader.read(reader.find("0/c/0"))
-        assert caught.value.rule == "zip/changed"
-
-    def test_an_empty_object(self, bucket):
-        bucket.put("empty.ozx", b"")
-        with pytest.raises(FormatError) as caught:
-            ArchiveReader(RemoteSource("s3://cells/empty.ozx", bucket.options)).check()
-        assert caught.value.rule in ("zip/not-a-zip", "zip/truncated")
-
-    def test_a_key_that_is_not_there(self, bucket):
-        with pytest.raises(ResourceError, match=r"no such file; .* 404"):
-            RemoteSource("s3://cells/nowhere.ozx", bucket.options).size()
-
-    def test_without_a_signature(self, bucket):
-        with pytest.raises(ResourceError, match="403") as caught:
-            RemoteSource("s3://cells/images/day one.ozx", {**bucket.options, "skip_signature": True}).size()
-        assert "anonymous=True" in caught.value.hint
+def test_signatures_of_s3(bucket):
+    signed = bucket.client.generate_presigned_url("get_object", {"Bucket": "cells", "Key": FILE})
+    assert "?" not in RemoteSource(signed).name
+    read_all(ArchiveReader(RemoteSource(signed)), bucket.take_requests)
+    with pytest.raises(ResourceError, match="403") as caught:
+        bucket.source(FILE, skip_signature=True).size()
+    assert "anonymous=True" in caught.value.hint

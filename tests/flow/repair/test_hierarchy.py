@@ -5,11 +5,11 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import zlib
 
 import pytest
-from cases.archive_builder import TIME_FIELD, UTF8, array, group, write_tree
+from cases.archive_builder import TIME_FIELD, array, group, write_tree
+from commands import run_shell
 from hierarchies import FIXTURES, tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -253,28 +253,13 @@ def test_copies_that_do_not_are_dropped(tmp_path, change):
 
 # --- what is refused ------------------------------------------------------------------------------
 
+# tests/hostile/recipes.py has more: names, kinds and sizes that repack refuses.
 REFUSED = {
-    "parent folder": (lambda b: b.rename("0/c/3", "0/../3"), "zip/name"),
-    "parent folder behind backslashes": (lambda b: b.rename("0/c/3", "..\\..\\3"), "zip/name"),
     "parent folder of litter": (lambda b: b.add("__MACOSX/../../._x"), "zip/name"),
     "folder entry for a parent": (lambda b: b.add("../"), "zip/name"),
-    "absolute": (lambda b: b.rename("0/c/3", "/0/c/3"), "zip/name"),
     "absolute with a backslash": (lambda b: b.rename("0/c/3", "\\0\\c\\3"), "zip/name"),
-    "network": (lambda b: b.rename("0/c/3", "\\\\server\\3"), "zip/name"),
-    "drive": (lambda b: b.rename("0/c/3", "C:\\0\\c\\3"), "zip/name"),
     "drive behind a dot": (lambda b: b.rename("0/c/3", "./C:/3"), "zip/name"),
-    "NUL": (lambda b: b.rename("0/c/3", "0/c/3\0"), "zip/name"),
-    "empty": (lambda b: b.rename("0/c/3", ""), "zip/name"),
     "only a dot": (lambda b: b.rename("0/c/3", "."), "zip/name"),
-    "no UTF-8": (lambda b: b.set("0/c/3", name=b"0/c/\xff", flags=UTF8), "zip/name"),
-    "folder with bytes": (lambda b: b.rename("0/c/3", "0/c/3/"), "zip/name"),
-    "link": (lambda b: b.set("0/c/3", central={"external": 0o120777 << 16}), "zip/symlink"),
-    "device": (lambda b: b.set("0/c/3", central={"external": 0o060777 << 16}), "zip/special-file"),
-    "encrypted": (lambda b: b.set("0/c/3", flags=1), "zip/encrypted"),
-    "another method": (lambda b: b.set("0/c/3", method=12), "zip/method"),
-    "overlap": (lambda b: b.set("0/c/3", central={"offset": 60}), "zip/overlap"),
-    "two sizes": (lambda b: b.set("0/c/3", central={"uncompressed": 1}), "zip/stored-size"),
-    "bomb": (lambda b: b.set("0/c/3", method=8, central={"uncompressed": 1 << 30}), "zip/bomb"),
     "an archive by its name": (lambda b: b.add("0/inner.OZX"), "rfc9/not-embedded"),
     "an archive in a folder": (lambda b: b.add("x.zip"), "rfc9/not-embedded"),
     "Zarr v2 below": (lambda b: b.add("old/.zgroup", b"{}"), "rfc9/one-hierarchy"),
@@ -435,18 +420,8 @@ PROGRAMS = {
 @pytest.mark.parametrize("fixture", ["image", "legacy"])
 def test_programs(tmp_path, name, fixture):
     program, command, ids = PROGRAMS[name]
-    if shutil.which(program) is None or shutil.which("sh") is None:
-        pytest.skip(f"{program} is not installed")
     shutil.copytree(FIXTURES / f"{fixture}.ome.zarr", tmp_path / "cells.zarr")
-    kept = {key: os.environ[key] for key in ("PATH", "HOME", "JAVA_HOME") if key in os.environ}
-    subprocess.run(
-        ["sh", "-c", command],
-        cwd=tmp_path,
-        env=kept | {"LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
+    run_shell(tmp_path, command, program)
     found, values = repair(tmp_path / "out.zip")
     assert values == tree(FIXTURES / f"{fixture}.ome.zarr")
     assert ids <= found

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hierarchies import tree
 from packed import zip_values
+from recipes import RESERVED
 
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, ResourceError
@@ -126,22 +127,10 @@ def test_keys_that_cannot_be_files_anywhere_are_refused(tmp_path, keys, fault):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("key", "fault"),
-    [
-        ("labels/CON", "device"),
-        ("con.txt", "device"),
-        ("LPT1", "device"),
-        ("a./b", "dot or a space"),
-        ("a /b", "dot or a space"),
-        ("a:b", "forbids"),
-        ("what?", "forbids"),
-        ("tab\t", "forbids"),
-    ],
-)
-def test_names_that_windows_reserves_are_refused_there_only(tmp_path, key, fault):
+@pytest.mark.parametrize("key", [*RESERVED, "labels/CON", "LPT1", "a./b", "a /b", "tab\t"])
+def test_names_that_windows_reserves_are_refused_there_only(tmp_path, key):
     check_keys([key], folders_of([key]), str(tmp_path), windows=False)
-    with pytest.raises(FormatError, match=fault):
+    with pytest.raises(FormatError, match="Windows"):
         check_keys([key], folders_of([key]), str(tmp_path), windows=True)
 
 

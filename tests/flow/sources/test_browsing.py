@@ -1,6 +1,7 @@
 """Looking into archives and directories."""
 
 import pytest
+from counting_source import CountingSource
 from hierarchies import FIXTURES, tree
 from links import make_link
 from packed import PROMISE, sort_values, write_archive, zip_values
@@ -13,17 +14,6 @@ from ozx.places.byte_source import MemorySource
 from ozx.places.place import Place
 from ozx.zarr import json_reading as document_limits
 from ozx.zarr.keys import is_metadata_key
-
-
-class CountingSource(MemorySource):
-    def __init__(self, data):
-        super().__init__(data)
-        self.reads = self.bytes = 0
-
-    def read_at(self, offset, length):
-        data = super().read_at(offset, length)
-        self.reads, self.bytes = self.reads + 1, self.bytes + len(data)
-        return data
 
 
 def image_with_chunks(tmp_path, chunks, comment=PROMISE):
@@ -45,9 +35,9 @@ def test_with_the_promise_reads_do_not_depend_on_the_number_of_entries(tmp_path)
     assert (
         few == many == {key: value for key, value in tree(FIXTURES / "image.ome.zarr").items() if is_metadata_key(key)}
     )
-    assert big.reads == 3  # the end records, the beginning of the directory, the values
-    assert small.reads <= big.reads
-    assert big.bytes < 300_000  # of an archive of 9 MB
+    assert len(big.reads) == 3  # the end records, the beginning of the directory, the values
+    assert len(small.reads) <= 3
+    assert sum(length for _, length in big.reads) < 300_000  # of an archive of 9 MB
 
 
 def test_names_in_old_code_pages(tmp_path, monkeypatch):

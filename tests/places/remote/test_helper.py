@@ -1,17 +1,14 @@
 """Requests from a forked child: obstore's threads are not there, and a fresh process makes them."""
 
 import asyncio
-import os
-import signal
 import socket
 import threading
-import traceback
-import warnings
 from concurrent.futures import Future
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 import pytest
+from children import run_in_child
 from remote_archives import CHUNK, build, opened
 
 from ozx.errors import ResourceError, UsageError
@@ -22,24 +19,6 @@ from ozx.places.remote.cache import Record
 from ozx.places.remote.source import RemoteSource
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
-
-
-def in_a_child(work) -> int:
-    """Return the exit code of a forked child that does `work`; 0 when it raised nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: that is the point here
-        child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        code = 1
-        try:
-            work()
-            code = 0
-        except BaseException:  # noqa: BLE001 (the child must not go on as a second test run)
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return os.waitpid(child, 0)[1]
 
 
 @pytest.mark.posix("a system without fork")
@@ -55,11 +34,11 @@ class TestForks:
                 assert reader.read(3) == CHUNK
                 assert reader.read(4, 5, 10) == CHUNK[::-1][5:15]
                 assert asyncio.run(read_all()) == [CHUNK[start : start + 10] for start in range(0, 800, 100)]
-                assert in_a_child(lambda: reader.read(3)) == 0
+                assert run_in_child(lambda: reader.read(3)) == 0
                 assert reader.read(3) == CHUNK
                 reader.source.close()
 
-            assert in_a_child(work) == 0
+            assert run_in_child(work) == 0
             assert reader.read(3) == CHUNK
 
     def test_errors_come_through(self):
@@ -70,7 +49,7 @@ class TestForks:
                     reader.read(3)
 
             server.failures = [404]
-            assert in_a_child(work) == 0
+            assert run_in_child(work) == 0
 
     def test_wrong_options_come_through(self):
         with opened(build().build()) as (server, _):
@@ -79,7 +58,7 @@ class TestForks:
                 with pytest.raises(UsageError, match="'bogus' is not known"):
                     RemoteSource(server.url, {"bogus": 1}).size()
 
-            assert in_a_child(work) == 0
+            assert run_in_child(work) == 0
 
     def test_a_killed_helper_is_an_error(self):
         with opened(build().build()) as (_, reader):
@@ -93,7 +72,7 @@ class TestForks:
                     reader.read(4)
                 assert "spawn" in caught.value.hint
 
-            assert in_a_child(work) == 0
+            assert run_in_child(work) == 0
 
 
 class Panic(BaseException):
