@@ -74,17 +74,17 @@ def test_the_standard_library_as_producer(tmp_path):
     ]
 
 
-def test_strict_turns_recommendations_into_errors():
-    builder = ArchiveBuilder.valid().deflate("0/c/0").with_(comment=b"by hand")
-    assert {(finding.id, finding.severity) for finding in check(builder)} == {
-        ("rfc9/stored", "warning"),
-        ("rfc9/comment", "warning"),
-    }
-    assert {(finding.id, finding.severity) for finding in check(builder, strict=True)} == {
-        ("rfc9/stored", "error"),
-        ("rfc9/comment", "error"),
-    }
-    assert [finding.severity for finding in check(builder.with_(comment=b""), strict=True)] == ["error", "warning"]
+@pytest.mark.parametrize(
+    ("comment", "strict", "severities"),
+    [
+        (b"by hand", False, ["warning", "warning"]),
+        (b"by hand", True, ["error", "error"]),
+        (b"", True, ["error", "warning"]),
+    ],
+)
+def test_strict_turns_recommendations_into_errors(comment, strict, severities):
+    found = check(ArchiveBuilder.valid().deflate("0/c/0").with_(comment=comment), strict=strict)
+    assert sorted(finding.severity for finding in found) == severities
 
 
 @pytest.mark.parametrize("level", ["archive", "data"])
@@ -160,21 +160,11 @@ def test_an_unreadable_root_is_said_once():
     assert [(finding.id, finding.where.entry) for finding in found] == [("zip/encrypted", "zarr.json")]
 
 
-def test_many_findings_of_a_kind_are_summed_up():
-    builder = ArchiveBuilder.valid()
-    for number in range(50):
-        builder.add(f"/{number}")
-    found = check(builder)
-    assert len(found) == 21
-    assert found[-1].message == "and 30 more of the same"
-
-
 def test_very_many_entries_are_a_warning(monkeypatch):
-    builder = ArchiveBuilder.valid()
-    monkeypatch.setattr(zip_rules, "MANY_ENTRIES", 3)
-    assert [(finding.id, finding.severity) for finding in check(builder)] == [("zip/many-entries", "note")]
-    monkeypatch.setattr(zip_rules, "TOO_MANY_ENTRIES", 3)
-    assert [(finding.id, finding.severity) for finding in check(builder)] == [("zip/many-entries", "warning")]
+    for limit, severity in (("MANY_ENTRIES", "note"), ("TOO_MANY_ENTRIES", "warning")):
+        monkeypatch.setattr(zip_rules, limit, 3)
+        (finding,) = check(ArchiveBuilder.valid())
+        assert (finding.id, finding.severity) == ("zip/many-entries", severity)
 
 
 def test_a_bomb_of_many_small_entries(monkeypatch):
