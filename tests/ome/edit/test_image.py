@@ -224,13 +224,11 @@ def test_a_colour_ends_the_grey_model():
     document = image([[[1, 1]]], omero=gray)
     edited = edit(document, array=array_of(8, 8), colors=["blue"])
     assert edited.document["attributes"]["ome"]["omero"]["rdefs"] == {"defaultZ": 3, "model": "color"}
-    assert told(edited) == [
-        ("channel 0 color", "FFFFFF", "0000FF", None),
-        ("rendering model", "greyscale", "color", None),
-    ]
+    model = ("rendering model", "greyscale", "color", None)
+    assert told(edited) == [("channel 0 color", "FFFFFF", "0000FF", None), model]
     blue = {**gray, "channels": [{"label": "A", "color": "0000FF"}]}  # as ozx and others have left it
     again = edit(image([[[1, 1]]], omero=blue), array=array_of(8, 8), colors=["blue"])
-    assert told(again) == [("rendering model", "greyscale", "color", None)]
+    assert told(again) == [model]
     for colors in (["white"], None):
         same = edit(document, array=array_of(8, 8), colors=colors, channel_names=["B"])
         assert same.document["attributes"]["ome"]["omero"]["rdefs"] == gray["rdefs"]
