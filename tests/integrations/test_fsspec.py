@@ -11,6 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 import zarr
+from children import run_in_child
 from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
@@ -273,13 +274,13 @@ def test_a_file_overwritten_in_place_is_an_error(packed, url, files):
 
 
 @pytest.mark.posix("fork is a POSIX call")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_it_survives_fork(files, url):
-    expected = files.cat_file(f"{url}/zarr.json")
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if files.cat(f"{url}/zarr.json") == expected else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    files.cat_file(f"{url}/zarr.json")
+
+    def read():
+        assert files.cat(f"{url}/zarr.json") == tree(IMAGE)["zarr.json"]
+
+    assert run_in_child(read) == 0
 
 
 def test_a_file_that_is_no_archive_is_an_error_of_ours(files, tmp_path):

@@ -242,43 +242,29 @@ def test_which_files_are_ours(tmp_path):
     assert get_reader([]) is None
 
 
-def remove_levels(ome, values):
-    ome["multiscales"][0]["datasets"] = []
-
-
-def remove_full_resolution(ome, values):
-    for key in [key for key in values if key.startswith("0/")]:
-        del values[key]
-
-
-def break_array(ome, values):
-    array = json.loads(values["0/zarr.json"])
-    array["fill_value"] = "much"
-    values["0/zarr.json"] = json.dumps(array).encode()
-
-
-def flatten(ome, values):
-    ome["multiscales"][0]["axes"].pop()
-
-
-def stand_still(ome, values):
-    for dataset in ome["multiscales"][0]["datasets"]:
-        dataset["coordinateTransformations"] = [{"type": "scale", "scale": [1, 0, 1]}]
+NO_SCALE = [{"type": "scale", "scale": [1, 0, 1]}]
+BROKEN = json.dumps(json.loads(tree(FIXTURES / "image.ome.zarr")["0/zarr.json"]) | {"fill_value": "much"}).encode()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (remove_levels, "expected a multiscale with datasets, found none"),
-        (remove_full_resolution, "0: this path is listed as a level, but it has no array"),
-        (break_array, "0: zarr cannot open this node"),
-        (flatten, "0: expected 2 dimensions, one per axis, found 3"),
-        (stand_still, r"0: expected a scale other than 0 for every axis, found \(1.0, 0.0, 1.0\)"),
+        (lambda image, _: image["datasets"].clear(), "expected a multiscale with datasets, found none"),
+        (lambda _, values: values.pop("0/zarr.json"), "0: this path is listed as a level, but it has no array"),
+        (lambda _, values: values.update({"0/zarr.json": BROKEN}), "0: zarr cannot open this node"),
+        (lambda image, _: image["axes"].pop(), "0: expected 2 dimensions, one per axis, found 3"),
+        (
+            lambda image, _: image["datasets"][0].update(coordinateTransformations=NO_SCALE),
+            r"0: expected a scale other than 0 for every axis, found \(1.0, 0.0, 1.0\)",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_in_our_words(tmp_path, change, message):
+    def change_image(ome, values):
+        change(ome["multiscales"][0], values)
+
     with pytest.raises(OzxError, match=message) as caught:
-        read_layers(str(pack_changed(FIXTURES / "image.ome.zarr", tmp_path / "changed.ozx", change)))
+        read_layers(str(pack_changed(FIXTURES / "image.ome.zarr", tmp_path / "changed.ozx", change_image)))
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     assert str(caught.value).startswith(str(tmp_path / "changed.ozx"))

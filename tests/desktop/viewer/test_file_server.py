@@ -144,11 +144,8 @@ def test_files_of_one_name_get_different_urls(tmp_path):
     for folder in ("a", "b", "c"):
         (tmp_path / folder).mkdir()
         paths.append(pack_tree(IMAGE, tmp_path / folder / "my cells.ozx"))
-    assert [place.path for place in FileServer(paths).locations] == [
-        "my%20cells.ozx",
-        "my%20cells-2.ozx",
-        "my%20cells-3.ozx",
-    ]
+    found = [place.path for place in FileServer(paths).locations]
+    assert found == ["my%20cells.ozx", "my%20cells-2.ozx", "my%20cells-3.ozx"]
 
 
 def test_a_node_is_a_place_in_its_file(path):
@@ -177,14 +174,9 @@ def test_directories_urls_and_other_files_are_refused(tmp_path):
 
 def test_a_file_that_changes_in_the_middle_of_an_answer_breaks_it_off(path):
     answer = FileServer([path]).respond(Request("GET", "/cells.ozx"))
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("more", b"x")
+    append_in_place(path)
     with pytest.raises(FormatError, match="changed"):
         b"".join(answer.body)
-
-
-def replace_by_edit(path):
-    ozx.edit(path, name="other", sync=False)
 
 
 def append_in_place(path):
@@ -192,17 +184,8 @@ def append_in_place(path):
         archive.writestr("more", b"x")
 
 
-def cut(path):
-    os.truncate(path, 100)
-
-
-def replace_by_text(path):
-    path.unlink()
-    path.write_text("no archive")
-
-
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize("change", [replace_by_edit, append_in_place])
+@pytest.mark.parametrize("change", [lambda path: ozx.edit(path, name="other"), append_in_place], ids=["new", "same"])
 def test_a_file_that_was_changed_is_opened_anew(path, change, method):
     told = []
     files = FileServer([path], warn=told.append)
@@ -217,7 +200,11 @@ def test_a_file_that_was_changed_is_opened_anew(path, change, method):
     assert told == [f"{path}: it changed; the new file is served from now on"]
 
 
-@pytest.mark.parametrize("change", [cut, replace_by_text, os.unlink])
+@pytest.mark.parametrize(
+    "change",
+    [lambda path: os.truncate(path, 100), lambda path: path.write_text("no archive"), os.unlink],
+    ids=["cut", "text", "removed"],
+)
 def test_a_file_that_is_an_archive_no_longer_is_a_conflict(path, change):
     told = []
     files = FileServer([path], warn=told.append)

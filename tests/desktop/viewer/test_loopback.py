@@ -135,25 +135,14 @@ def test_a_body_of_any_other_length_is_refused(ask, header):
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask):
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(FormatError("the file changed"), ""), (TypeError("unsupported operand"), "error: this is a fault of ozx")],
+)
+def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask, capsys, error, told):
     def blocks():
         yield b"12345"
-        raise FormatError("the file changed")
-
-    ask.server.respond = lambda _: Response(HTTPStatus.OK, blocks(), length=10)
-    with pytest.raises(http.client.IncompleteRead):
-        ask()
-
-
-def test_a_port_that_is_taken_is_told(ask):
-    with pytest.raises(ResourceError, match="cannot listen on port"):
-        LoopbackServer(echo, ask.server.server_port)
-
-
-def test_a_fault_in_the_middle_of_a_body_is_told_in_few_lines(ask, capsys):
-    def blocks():
-        yield b"12345"
-        raise TypeError("unsupported operand")
+        raise error
 
     ask.server.respond = lambda _: Response(HTTPStatus.OK, blocks(), length=10)
     with pytest.raises(http.client.IncompleteRead):
@@ -161,5 +150,10 @@ def test_a_fault_in_the_middle_of_a_body_is_told_in_few_lines(ask, capsys):
     ask.server.respond = echo
     assert ask()[0] == 200
     err = capsys.readouterr().err
-    assert err.startswith("error: this is a fault of ozx")
+    assert err.startswith(told)
     assert "Traceback" not in err
+
+
+def test_a_port_that_is_taken_is_told(ask):
+    with pytest.raises(ResourceError, match="cannot listen on port"):
+        LoopbackServer(echo, ask.server.server_port)
