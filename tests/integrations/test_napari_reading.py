@@ -10,7 +10,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES, tree
 from packed import pack_changed, pack_tree, sort_values, write_archive, zip_values
-from pictures import add_image, new_group
+from pictures import add_image, new_group, new_plate
 from servers import serving
 from zarr.storage import LocalStore
 
@@ -29,14 +29,12 @@ def written(folder, array, axes, **ome):
     return add_image(new_group(store=LocalStore(folder / "tree")), [array], axes, scales=[[1] * array.ndim], **ome)
 
 
-def new_plate(folder, wells):
+def plate_of(folder, wells):
     """Make a plate of one row, with one field in each well: the pixels by the path of the well, and their axes."""
-    listed = [{"path": path, "rowIndex": 0, "columnIndex": number} for number, path in enumerate(wells)]
-    columns = [{"name": path[-1]} for path in wells]
-    root = new_group({"plate": {"rows": [{"name": "A"}], "columns": columns, "wells": listed}}, LocalStore(folder))
+    columns = [path[-1] for path in wells]
+    root = new_plate(dict.fromkeys(wells, 1), "A", columns, new_group(store=LocalStore(folder)))
     for path, (pixels, axes) in wells.items():
-        well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
-        add_image(well.create_group("0"), [pixels], axes)
+        add_image(root.create_group(f"{path}/0"), [pixels], axes)
     return root
 
 
@@ -147,7 +145,7 @@ def test_a_field_that_is_missing_is_black(tmp_path):
 
 def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(tmp_path):
     sizes = {"A/1": 4, "A/2": 3, "A/3": 6}
-    root = new_plate(
+    root = plate_of(
         tmp_path / "tree", {path: (np.full((size, size), size, "u1"), "yx") for path, size in sizes.items()}
     )
     for path in ("A/1", "A/2"):
@@ -162,7 +160,7 @@ def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(t
 
 def test_a_field_with_fewer_channels_than_the_first_is_told_when_its_channel_is_shown(tmp_path):
     counts = {"A/1": 3, "A/2": 2}
-    new_plate(tmp_path / "tree", {path: (np.full((count, 4, 4), count, "u1"), "cyx") for path, count in counts.items()})
+    plate_of(tmp_path / "tree", {path: (np.full((count, 4, 4), count, "u1"), "cyx") for path, count in counts.items()})
     layers = [data for data, _, _ in read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "plate.ozx")))]
     assert layers[1].compute()[0].tolist() == [3] * 4 + [2] * 4
     assert layers[2][:, :4].compute().all()

@@ -17,6 +17,7 @@ import zarr
 from chromium import colors, near
 from hierarchies import FIXTURES
 from packed import pack_tree
+from pictures import new_plate
 from shown_pages import BLACK, BLUE, GRAY, GREEN, QUARTERS, RED, WHITE, YELLOW, enter, shown, text_of, wait
 from written import omero, quarters, write_image, writing
 
@@ -253,23 +254,11 @@ look();
 def test_a_plate_its_wells_and_fields(browser, tmp_path):
     wells = {"A/1": [RED], "B/2": [GREEN, BLUE]}
     with writing(tmp_path / "a.ozx") as root:
-        root.attrs["ome"] = {
-            "version": "0.5",
-            "plate": {
-                "rows": [{"name": "A"}, {"name": "B"}],
-                "columns": [{"name": "1"}, {"name": "2"}],
-                "wells": [
-                    {"path": path, "rowIndex": "AB".index(path[0]), "columnIndex": int(path[2]) - 1} for path in wells
-                ],
-            },
-        }
+        new_plate({path: len(fields) for path, fields in wells.items()}, "AB", "12", root)
         for path, fields in wells.items():
-            listed = [{"path": str(number)} for number in range(len(fields))]
-            root.require_group(path[0])
-            well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": listed}}})
             for number, color in enumerate(fields):
                 data = np.broadcast_to(np.array(color, "uint8")[:, None, None], (3, 64, 64))
-                write_image(well, np.array(data), "cyx", levels=2, at=str(number))
+                write_image(root[path], np.array(data), "cyx", levels=2, at=str(number))
     with shown(browser, tmp_path / "a.ozx"):
         assert colors(browser, *QUARTERS) == [RED, BLACK, BLACK, GREEN]
         browser.press("ArrowRight")  # the second field of each well
