@@ -11,10 +11,7 @@ from ozx.store import level
 from ozx.store.level import Level
 
 
-@pytest.mark.parametrize(
-    "key",
-    [np.s_[:, :], np.s_[3:61:7, 0:64:2], np.s_[5, :], np.s_[1:64, 9], np.s_[0:64:64, 2:3]],
-)
+@pytest.mark.parametrize("key", [np.s_[:, :], np.s_[3:61:7, 0:64:2], np.s_[5, :], np.s_[1:64, 9], np.s_[0:64:64, 2:3]])
 @pytest.mark.parametrize("most", [1, 3, 17])
 def test_what_is_read_in_pieces_is_the_same(monkeypatch, key, most):
     data = np.arange(64 * 64, dtype="u2").reshape(64, 64)

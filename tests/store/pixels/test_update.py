@@ -30,12 +30,7 @@ LAYOUTS = {
         "compressors": None,
         "serializer": ShardingCodec(chunk_shape=CHUNK, index_location="start"),
     },
-    "empty-chunks": {
-        "chunks": CHUNK,
-        "shards": SHARD,
-        "compressors": None,
-        "config": {"write_empty_chunks": True},
-    },
+    "empty-chunks": {"chunks": CHUNK, "shards": SHARD, "compressors": None, "config": {"write_empty_chunks": True}},
     "checked-shards": {"chunks": CHUNK, "shards": SHARD, "compressors": [Crc32cCodec()]},
 }
 
