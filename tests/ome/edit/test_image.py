@@ -187,12 +187,6 @@ def test_a_group_that_is_no_image_is_refused():
         edit(document, name="N")
 
 
-@pytest.mark.parametrize("arguments", [{"channel_names": ["A"]}, {"colors": ["red", "red", "red"]}])
-def test_another_number_of_channels_is_refused(arguments):
-    with pytest.raises(UsageError, match=r"one value per channel for the (channel names|colors), 2 in all; got [13]"):
-        edit(**arguments)
-
-
 @pytest.mark.parametrize(
     ("shape", "axes", "data_type", "window", "depth"),
     [
