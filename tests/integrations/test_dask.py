@@ -51,12 +51,9 @@ def test_chunks_are_those_of_the_file(packed):
     assert shards.chunksize == (1, 1, 4, 64, 64)
 
 
-def test_the_synchronous_scheduler(packed, expected):
-    check(packed, expected, scheduler="synchronous")
-
-
-def test_the_threaded_scheduler(packed, expected):
-    check(packed, expected, scheduler="threads", num_workers=8)
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_schedulers_in_one_process(packed, expected, scheduler):
+    check(packed, expected, scheduler=scheduler, num_workers=8)
 
 
 @pytest.mark.parametrize("start", [pytest.param("spawn", marks=pytest.mark.ci), "fork"])

@@ -266,34 +266,34 @@ def test_before_anything_is_done_nothing_is_known(home):
     assert (status.type, status.opens_with, status.associated, status.notes) == (None, None, False, ())
 
 
-def test_what_happens_after_the_database_was_lost(home):
-    associate()
-    shutil.rmtree(home / ".local/share/mime")
-    assert association_status().notes == (
-        "the MIME database does not have application/vnd.ome.zarr+zip for .ozx files: run ozx associate again",
-    )
-    assert associate().notes == ()
-    dissociate()
-    assert tree(home) == {}
-
-
 def test_the_converter_never_opens_tiff_files_by_double_click(home):
     associate()
     entries = (home / ".local/share/applications").glob("*.desktop")
     assert not any("image/tiff" in entry.read_text() for entry in entries)
 
 
-def test_a_moved_converter_is_told_and_replaced(home, programs, monkeypatch):
+@pytest.mark.parametrize(
+    ("lost", "note"),
+    [
+        ("share/mime", "the MIME database does not have application/vnd.ome.zarr+zip for .ozx files: run ozx"),
+        ("share/Thunar/sendto/ozx-toolkit-convert.desktop", "is not in the menus"),  # as after an earlier version
+    ],
+)
+def test_what_is_lost_is_told_and_made_anew(home, lost, note):
+    associate()
+    path = home / ".local" / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (told,) = association_status().notes
+    assert note in told
+    assert associate().written
+    assert association_status().notes == ()
+    dissociate()
+    assert tree(home) == {}
+
+
+def test_a_moved_converter_is_told(home, programs):
     associate()
     (programs / "ozx-convert").unlink()
     status = association_status()
     assert not status.converts_with.exists
     assert 'the program of "Convert to .ozx" no longer exists: run ozx associate again' in status.notes
-
-
-def test_an_association_of_an_earlier_version_gets_the_converter(home):
-    associate()
-    (home / ".local/share/Thunar/sendto/ozx-toolkit-convert.desktop").unlink()
-    assert any("is not in the menus" in note for note in association_status().notes)
-    assert associate().written
-    assert association_status().notes == ()

@@ -104,6 +104,9 @@ def test_what_cannot_be_meant_is_refused(arguments):
         parse_edits(**arguments)
 
 
+HALF, MICRONS = dict.fromkeys("zyx", 0.5), dict.fromkeys("zyx", "um")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sizes", "units"),
     [
@@ -112,18 +115,10 @@ def test_what_cannot_be_meant_is_refused(arguments):
         ({"time_interval": 20, "unit": "s"}, {"t": 20}, {"t": "second"}),
         ({"time_interval": "20s", "pixel_size": {"x": 1}, "unit": "um"}, {"t": 20, "x": 1}, {"t": "second", "x": "um"}),
         ({"time_interval": "2h", "pixel_size": "x=1um"}, {"t": 2, "x": 1}, {"t": "hour", "x": "um"}),
-        (
-            {"time_interval": "20s", "pixel_size": "0.5um"},
-            {"t": 20, **dict.fromkeys("zyx", 0.5)},
-            {"t": "second", **dict.fromkeys("zyx", "um")},
-        ),
-        ({"time_interval": "20s", "unit": "um"}, {"t": 20}, {"t": "second", **dict.fromkeys("zyx", "um")}),
-        ({"time_interval": 20, "unit": "um"}, {"t": 20}, dict.fromkeys("zyx", "um")),
-        (
-            {"time_interval": 20, "pixel_size": 0.5, "unit": "um"},
-            {"t": 20, **dict.fromkeys("zyx", 0.5)},
-            dict.fromkeys("zyx", "um"),
-        ),
+        ({"time_interval": "20s", "pixel_size": "0.5um"}, {"t": 20, **HALF}, {"t": "second", **MICRONS}),
+        ({"time_interval": "20s", "unit": "um"}, {"t": 20}, {"t": "second", **MICRONS}),
+        ({"time_interval": 20, "unit": "um"}, {"t": 20}, MICRONS),
+        ({"time_interval": 20, "pixel_size": 0.5, "unit": "um"}, {"t": 20, **HALF}, MICRONS),
     ],
 )
 def test_a_time_interval_is_the_pixel_size_along_t(arguments, sizes, units):
