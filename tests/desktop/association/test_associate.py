@@ -71,14 +71,6 @@ def test_remove_leaves_the_files_of_others(system, home, fill):
     assert not dissociate().written
 
 
-def test_a_second_call_changes_nothing(home):
-    associate()
-    once = tree(home)
-    second = associate()
-    assert (second.written, second.actions) == (False, ())
-    assert tree(home) == once
-
-
 def test_another_viewer_replaces_the_first(system, home, programs, program):
     associate()
     once = tree(home)
@@ -106,9 +98,14 @@ def test_a_dry_run_shows_all_and_does_nothing(system, home):
     assert {action.target for action in dry.actions} == {action.target for action in done.actions}
 
 
-def test_what_is_set_on_linux(home, programs):
+def test_what_is_set_on_linux_once(home, programs):
+    status = association_status()
+    assert (status.type, status.opens_with, status.associated, status.notes) == (None, None, False, ())
     result = associate()
+    once, second = tree(home), associate()
+    assert (second.written, second.actions, tree(home)) == (False, (), once)
     share = home / ".local" / "share"
+    assert not any("image/tiff" in entry.read_text() for entry in (share / "applications").glob("*.desktop"))
     assert result.to_dict()["command"] == [str(programs / "ozx-open")]
     assert (share / "applications" / "ozx-toolkit.desktop").read_text().count("\n") == 11
     assert (programs / "xdg-mime.log").read_text() == "default ozx-toolkit.desktop application/vnd.ome.zarr+zip\n"
@@ -259,17 +256,6 @@ def test_an_applet_that_cannot_be_completed(home, programs, program, monkeypatch
         associate()
     dissociate()
     assert tree(home) == {}
-
-
-def test_before_anything_is_done_nothing_is_known(home):
-    status = association_status()
-    assert (status.type, status.opens_with, status.associated, status.notes) == (None, None, False, ())
-
-
-def test_the_converter_never_opens_tiff_files_by_double_click(home):
-    associate()
-    entries = (home / ".local/share/applications").glob("*.desktop")
-    assert not any("image/tiff" in entry.read_text() for entry in entries)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from packed import pack_tree
 from uris import ozx_uri
 
 import ozx
-from ozx.desktop.viewer.keeping import parse_colors
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import ResourceError
 from ozx.operations.edit import edit_file
 
 CHANNELS = [{"color": "FF0000", "start": 10, "end": 500, "active": True}, {"color": "00FF00", "active": False}]
@@ -106,6 +105,7 @@ def test_nothing_but_the_request_to_keep_is_taken(page, path):
     for method in ("PUT", "DELETE", "PATCH"):
         assert page.ask(method, page.path + "api/keep", b"{}", {})[0] == 405
     assert page.post(b"{" + b" " * 70_000 + b"}")[0] == 413
+    assert "expected the path" in page.post({"path": ""})[1]["error"]["message"]
     assert path.read_bytes() == before
 
 
@@ -226,8 +226,3 @@ def test_what_is_requested_while_the_file_is_replaced_comes_from_the_new_one(pag
     expected = zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")[1]
     assert status == 200
     assert samples == expected.astype("<u2").tobytes()
-
-
-def test_the_form_of_a_request():
-    with pytest.raises(UsageError, match="expected the path"):
-        parse_colors(b'{"path": ""}')
