@@ -55,6 +55,18 @@ def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, shar
     return group
 
 
+def new_plate(wells, rows="A", columns="12", root=None):
+    """Make a plate; each well, by its path, lists a number of fields, which are still to be made."""
+    root = new_group() if root is None else root
+    named = {"rows": [{"name": name} for name in rows], "columns": [{"name": name} for name in columns]}
+    root.attrs["ome"] = {"version": "0.5", "plate": {**named, "wells": [{"path": path} for path in wells]}}
+    for path, count in wells.items():
+        listed = [{"path": str(number)} for number in range(count)]
+        root.require_group(path.partition("/")[0])
+        root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": listed}}})
+    return root
+
+
 def counted(group):
     """Return the same group on a store that records requests, and this store."""
     store = CountingStore(group.store)

@@ -27,40 +27,34 @@ def test_a_file_whose_writer_was_killed(here):
     assert f"ozx recover {quote('run 7.ozx.partial')} OUT.ozx" in resource_error(missing).hint
 
 
+PLAIN, TIFF = os.path.join("my scans", "plain.ozx"), "stack.ome.tif"
+
+
 @pytest.mark.parametrize(
-    ("path", "meant"),
+    ("files", "path", "hint"),
     [
-        ("READMEE.md", "README.md"),
-        ("Cells.ozx", "cells.ozx"),
-        ("cells", "cells.ozx"),
-        ("cells.zarr", "cells.ozx"),
-        ("readme.md", "README.md"),
-        (os.path.join(".", "cels-2.ozx"), os.path.join(".", "cells-2.ozx") + " or " + os.path.join(".", "cells.ozx")),
+        ([], "READMEE.md", "Did you mean README.md?"),
+        ([], "Cells.ozx", "Did you mean cells.ozx?"),
+        ([], "cells", "Did you mean cells.ozx?"),
+        ([], "cells.zarr", "Did you mean cells.ozx?"),
+        ([], "readme.md", "Did you mean README.md?"),
+        ([], os.path.join(".", "cels-2.ozx"), "Did you mean {0}cells-2.ozx or {0}cells.ozx?".format(f".{os.sep}")),
+        ([PLAIN], os.path.join("my scans", "plane.ozx"), f"Did you mean {PLAIN}?"),
+        ([TIFF], "stack.ozx", f"To convert the TIFF image, run: ozx import {TIFF}"),
+        ([TIFF], "stack.tif", f"Did you mean {TIFF}?"),
+        ([TIFF, "stack.ozx.zip"], "stack.ozx", "Did you mean stack.ozx.zip?"),
+        # Other endings come before similar names.
+        ([TIFF, "stack.ozx", "back.tif"], "stack.tif", f"Did you mean {TIFF} or stack.ozx or back.tif?"),
+        (["embryo stack.ozx"], "embryo", f"Put a name with blanks in quotes: {quote('embryo stack.ozx')}"),
+        *(([], path, None) for path in ("nuclei.ozx", "nowhere/cells.ozx", "README.md/cells.ozx", "")),
     ],
 )
-def test_a_similar_name(here, path, meant):
+def test_a_similar_name(here, files, path, hint):
+    for name in files:
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).touch()
     if not os.path.exists(path):  # macOS and Windows ignore capitals
-        assert hint_at_missing(path) == f"Did you mean {meant}?"
-
-
-def test_a_similar_name_in_a_folder(here):
-    (here / "my scans").mkdir()
-    (here / "my scans" / "plain.ozx").touch()
-    meant = os.path.join("my scans", "plain.ozx")
-    assert hint_at_missing(os.path.join("my scans", "plane.ozx")) == f"Did you mean {meant}?"
-
-
-def test_a_tiff_image_that_was_not_imported_yet(here):
-    (here / "stack.ome.tif").touch()
-    assert hint_at_missing("stack.ozx") == "To convert the TIFF image, run: ozx import stack.ome.tif"
-    assert hint_at_missing("stack.tif") == "Did you mean stack.ome.tif?"
-    (here / "stack.ozx.zip").touch()
-    assert hint_at_missing("stack.ozx") == "Did you mean stack.ozx.zip?"
-
-
-@pytest.mark.parametrize("path", ["nuclei.ozx", "nowhere/cells.ozx", "README.md/cells.ozx", ""])
-def test_nothing_is_similar(here, path):
-    assert hint_at_missing(path) is None
+        assert hint_at_missing(path) == hint
 
 
 def test_a_url_that_is_a_path(here):
@@ -79,12 +73,6 @@ def test_the_errors_of_the_library_have_it(here):
     assert isinstance(caught.value, FileNotFoundError)
 
 
-def test_other_endings_come_before_similar_names(here):
-    for name in ("stack.ome.tif", "stack.ozx", "back.tif"):
-        (here / name).touch()
-    assert hint_at_missing("stack.tif") == "Did you mean stack.ome.tif or stack.ozx or back.tif?"
-
-
 def test_a_pattern_in_quotes(here):
     (here / "day 2").mkdir()
     (here / "day 2" / "a.tif").touch()
@@ -94,11 +82,6 @@ def test_a_pattern_in_quotes(here):
     else:
         assert hint.endswith("write the pattern outside of quotes: 'day 2'/*.tif")
     assert hint_at_missing(os.path.join("day 2", "*.png")) is None
-
-
-def test_a_name_that_the_shell_has_divided(here):
-    (here / "embryo stack.ozx").touch()
-    assert hint_at_missing("embryo") == f"Put a name with blanks in quotes: {quote('embryo stack.ozx')}"
 
 
 def test_a_folder_that_lets_nobody_write_is_named(tmp_path, monkeypatch):

@@ -25,17 +25,8 @@ from ozx.desktop.association.associate import associate, association_status, dis
 pytestmark = pytest.mark.desktop
 
 PROGRAMS = [
-    "dbus-daemon",
-    "desktop-file-validate",
-    "gdbus",
-    "gio",
-    "mimetype",
-    "pcmanfm",
-    "thunar",
-    "update-mime-database",
-    "xdg-mime",
-    "xdotool",
-    "Xvfb",
+    *("dbus-daemon", "desktop-file-validate", "gdbus", "gio", "mimetype", "pcmanfm"),
+    *("thunar", "update-mime-database", "xdg-mime", "xdotool", "Xvfb"),
 ]
 TYPE = "application/vnd.ome.zarr+zip"
 MAGENTA = (255, 0, 200)
@@ -207,10 +198,10 @@ def test_what_gio_chooses_for_the_user_is_seen(session, ozx):
     assert association_status().opens_with.is_ours
 
 
-def test_the_files_are_valid(session, ozx):
+@pytest.mark.parametrize("entry", ["applications/ozx-toolkit.desktop", "Thunar/sendto/ozx-toolkit-convert.desktop"])
+def test_the_entries_are_valid(session, ozx, entry):
     associate()
-    entry = session / ".local/share/applications/ozx-toolkit.desktop"
-    assert say("desktop-file-validate", str(entry)) == ""
+    assert say("desktop-file-validate", str(session / ".local/share" / entry)) == ""
 
 
 def test_remove_leaves_the_files_of_others(session, ozx):
@@ -311,12 +302,6 @@ def converter(tmp_path, monkeypatch):
 
 def converted(source):
     return source.with_name(source.name.partition(".")[0] + ".ozx")
-
-
-def test_the_entries_of_the_converter_are_valid(session, ozx):
-    associate()
-    entry = session / ".local/share/Thunar/sendto/ozx-toolkit-convert.desktop"
-    assert say("desktop-file-validate", str(entry)) == ""
 
 
 def test_the_exec_line_converts(session, converter, stack):

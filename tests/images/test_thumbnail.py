@@ -2,7 +2,7 @@
 
 import numpy as np
 import zarr
-from pictures import add_image, counted, new_group, omero, quarter_colors, quarters
+from pictures import add_image, counted, new_group, new_plate, omero, quarter_colors, quarters
 
 import ozx
 from ozx.images.thumbnail import draw_thumbnail
@@ -30,24 +30,13 @@ def test_a_list_of_labels_in_the_group_of_an_image_does_not_make_it_one(tmp_path
     assert (draw_thumbnail(ozx.open(tmp_path / "a.ozx"), 64).pixels == plain).all()
 
 
-def new_plate(wells, rows, columns):
-    """Return a plate whose wells, by path, have one field with an even picture of a value; None is no image at all."""
-    root = new_group(
-        {
-            "plate": {
-                "rows": [{"name": name} for name in rows],
-                "columns": [{"name": name} for name in columns],
-                "wells": [{"path": path} for path in wells],
-            }
-        }
-    )
+def plate_of(wells, rows, columns):
+    """Return a plate whose wells, by path, have a first field with an even picture of a value."""
+    root = new_plate(dict.fromkeys(wells, 2), rows, columns)
     for path, value in wells.items():
-        fields = {"well": {"images": [{"path": "0"}, {"path": "1"}]}}
-        well = root.create_group(path, attributes={"ome": {"version": "0.5", **fields}})
-        if value is not None:
-            levels = [np.full((1, 32 >> n, 32 >> n), value, "u1") for n in range(2)]
-            add_image(well.create_group("0"), levels, "cyx", omero=omero(("FF0000", 0, 100)))
-            add_image(well.create_group("1"), [np.full((1, 32, 32), 255, "u1")], "cyx")
+        levels = [np.full((1, 32 >> n, 32 >> n), value, "u1") for n in range(2)]
+        add_image(root.create_group(f"{path}/0"), levels, "cyx", omero=omero(("FF0000", 0, 100)))
+        add_image(root.create_group(f"{path}/1"), [np.full((1, 32, 32), 255, "u1")], "cyx")
     return root
 
 
@@ -57,7 +46,7 @@ def color_at(picture, row, column, rows, columns):
 
 
 def test_a_field_of_any_claimed_size_costs_no_memory():
-    plate = new_plate({"A/1": 10, "A/2": 100}, "A", "12")
+    plate = plate_of({"A/1": 10, "A/2": 100}, "A", "12")
     for level in "01":
         shape = (1, 1 << 40, 1 << 40)
         plate["A/2/0"].create_array(level, shape=shape, chunks=(1, 1 << 10, 1 << 10), dtype="u1", overwrite=True)
@@ -72,7 +61,7 @@ def test_a_plate_with_more_wells_than_fit_shows_some(monkeypatch):
     wells = {
         f"{row}/{column}": 100 if row == "D" else 0 for row in rows for column in columns if f"{row}/{column}" != "A/1"
     }
-    group, store = counted(new_plate(wells, rows, columns))
+    group, store = counted(plate_of(wells, rows, columns))
     thumbnail = draw_thumbnail(group, 64)
     assert thumbnail.notes == ("one well is shown for each 2 × 2 wells",)
     assert [color_at(thumbnail.pixels, 0, column, 2, 2) for column in range(2)] == [(0, 0, 0)] * 2

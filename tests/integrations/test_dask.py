@@ -37,6 +37,7 @@ def arrays(path):
 
 def check(path, expected, **options):
     wholes = list(arrays(path))
+    assert [array.chunksize for array in wholes[:2]] == [(1, 1, 2, 32, 32), (1, 1, 4, 64, 64)]
     maxima = [array.max(axis=(0, 2)) for array in wholes]
     found = dask.compute(wholes, maxima, **options)  # at once: starting processes takes longer than reading
     for array, maximum in zip(*found, strict=True):
@@ -45,18 +46,9 @@ def check(path, expected, **options):
         np.testing.assert_array_equal(maximum, expected.max(axis=(0, 2)))
 
 
-def test_chunks_are_those_of_the_file(packed):
-    inner, shards, _ = arrays(packed)
-    assert inner.chunksize == (1, 1, 2, 32, 32)
-    assert shards.chunksize == (1, 1, 4, 64, 64)
-
-
-def test_the_synchronous_scheduler(packed, expected):
-    check(packed, expected, scheduler="synchronous")
-
-
-def test_the_threaded_scheduler(packed, expected):
-    check(packed, expected, scheduler="threads", num_workers=8)
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_schedulers_in_one_process(packed, expected, scheduler):
+    check(packed, expected, scheduler=scheduler, num_workers=8)
 
 
 @pytest.mark.parametrize("start", [pytest.param("spawn", marks=pytest.mark.ci), "fork"])

@@ -10,7 +10,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES, tree
 from packed import pack_changed, pack_tree, sort_values, write_archive, zip_values
-from pictures import add_image, new_group
+from pictures import add_image, new_group, new_plate
 from servers import serving
 from zarr.storage import LocalStore
 
@@ -29,14 +29,12 @@ def written(folder, array, axes, **ome):
     return add_image(new_group(store=LocalStore(folder / "tree")), [array], axes, scales=[[1] * array.ndim], **ome)
 
 
-def new_plate(folder, wells):
+def plate_of(folder, wells):
     """Make a plate of one row, with one field in each well: the pixels by the path of the well, and their axes."""
-    listed = [{"path": path, "rowIndex": 0, "columnIndex": number} for number, path in enumerate(wells)]
-    columns = [{"name": path[-1]} for path in wells]
-    root = new_group({"plate": {"rows": [{"name": "A"}], "columns": columns, "wells": listed}}, LocalStore(folder))
+    columns = [path[-1] for path in wells]
+    root = new_plate(dict.fromkeys(wells, 1), "A", columns, new_group(store=LocalStore(folder)))
     for path, (pixels, axes) in wells.items():
-        well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
-        add_image(well.create_group("0"), [pixels], axes)
+        add_image(root.create_group(f"{path}/0"), [pixels], axes)
     return root
 
 
@@ -147,7 +145,7 @@ def test_a_field_that_is_missing_is_black(tmp_path):
 
 def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(tmp_path):
     sizes = {"A/1": 4, "A/2": 3, "A/3": 6}
-    root = new_plate(
+    root = plate_of(
         tmp_path / "tree", {path: (np.full((size, size), size, "u1"), "yx") for path, size in sizes.items()}
     )
     for path in ("A/1", "A/2"):
@@ -162,7 +160,7 @@ def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(t
 
 def test_a_field_with_fewer_channels_than_the_first_is_told_when_its_channel_is_shown(tmp_path):
     counts = {"A/1": 3, "A/2": 2}
-    new_plate(tmp_path / "tree", {path: (np.full((count, 4, 4), count, "u1"), "cyx") for path, count in counts.items()})
+    plate_of(tmp_path / "tree", {path: (np.full((count, 4, 4), count, "u1"), "cyx") for path, count in counts.items()})
     layers = [data for data, _, _ in read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "plate.ozx")))]
     assert layers[1].compute()[0].tolist() == [3] * 4 + [2] * 4
     assert layers[2][:, :4].compute().all()
@@ -242,43 +240,29 @@ def test_which_files_are_ours(tmp_path):
     assert get_reader([]) is None
 
 
-def remove_levels(ome, values):
-    ome["multiscales"][0]["datasets"] = []
-
-
-def remove_full_resolution(ome, values):
-    for key in [key for key in values if key.startswith("0/")]:
-        del values[key]
-
-
-def break_array(ome, values):
-    array = json.loads(values["0/zarr.json"])
-    array["fill_value"] = "much"
-    values["0/zarr.json"] = json.dumps(array).encode()
-
-
-def flatten(ome, values):
-    ome["multiscales"][0]["axes"].pop()
-
-
-def stand_still(ome, values):
-    for dataset in ome["multiscales"][0]["datasets"]:
-        dataset["coordinateTransformations"] = [{"type": "scale", "scale": [1, 0, 1]}]
+NO_SCALE = [{"type": "scale", "scale": [1, 0, 1]}]
+BROKEN = json.dumps(json.loads(tree(FIXTURES / "image.ome.zarr")["0/zarr.json"]) | {"fill_value": "much"}).encode()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (remove_levels, "expected a multiscale with datasets, found none"),
-        (remove_full_resolution, "0: this path is listed as a level, but it has no array"),
-        (break_array, "0: zarr cannot open this node"),
-        (flatten, "0: expected 2 dimensions, one per axis, found 3"),
-        (stand_still, r"0: expected a scale other than 0 for every axis, found \(1.0, 0.0, 1.0\)"),
+        (lambda image, _: image["datasets"].clear(), "expected a multiscale with datasets, found none"),
+        (lambda _, values: values.pop("0/zarr.json"), "0: this path is listed as a level, but it has no array"),
+        (lambda _, values: values.update({"0/zarr.json": BROKEN}), "0: zarr cannot open this node"),
+        (lambda image, _: image["axes"].pop(), "0: expected 2 dimensions, one per axis, found 3"),
+        (
+            lambda image, _: image["datasets"][0].update(coordinateTransformations=NO_SCALE),
+            r"0: expected a scale other than 0 for every axis, found \(1.0, 0.0, 1.0\)",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_in_our_words(tmp_path, change, message):
+    def change_image(ome, values):
+        change(ome["multiscales"][0], values)
+
     with pytest.raises(OzxError, match=message) as caught:
-        read_layers(str(pack_changed(FIXTURES / "image.ome.zarr", tmp_path / "changed.ozx", change)))
+        read_layers(str(pack_changed(FIXTURES / "image.ome.zarr", tmp_path / "changed.ozx", change_image)))
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     assert str(caught.value).startswith(str(tmp_path / "changed.ozx"))

@@ -294,6 +294,9 @@ def test_a_training_goes_on_in_the_middle_of_an_epoch(files):
     assert state["used"] == 20
     fresh.load_state_dict({**state, "used": 24})
     assert len(fresh) == 0
+    for used in (-1, 2.5):
+        with pytest.raises(ozx.UsageError, match="expected a number of used crops as a whole number, at least 0; got"):
+            dataset.state_dict(used)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +313,6 @@ def test_what_is_no_state_is_refused_and_changes_nothing(files, kind, state):
     with pytest.raises(ozx.UsageError, match="expected "):
         fresh.load_state_dict(given)
     assert (dataset.epoch, len(dataset)) == (2, 20)
-
-
-@pytest.mark.parametrize("used", [-1, 2.5])
-def test_a_number_of_used_crops_is_a_whole_number(files, used):
-    with pytest.raises(ozx.UsageError, match="expected a number of used crops as a whole number, at least 0; got"):
-        CropDataset(files / "image.ozx", 16, crops=20).state_dict(used)
 
 
 def digests(samples):

@@ -24,16 +24,6 @@ def test_a_series_without_a_list_has_its_numbered_groups():
     assert list(image_paths(nodes)) == ["0", "1", "2", "10"]
 
 
-def test_a_labels_group_leads_to_its_labels():
-    nodes = nodes_of("image", **{"zarr.json": group(labels=["labels/cells"])})
-    assert list(image_paths(nodes)) == ["labels/cells"]
-
-
-def test_a_well_leads_to_its_fields():
-    nodes = nodes_of("image", **{"zarr.json": group(well={"images": [{"path": "labels/cells"}]})})
-    assert list(image_paths(nodes)) == ["labels/cells"]
-
-
 def test_levels_of_other_dimensions_than_axes_are_noted():
     axes = [{"name": "y"}, {"name": "x"}]
     notes = []

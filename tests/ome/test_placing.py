@@ -86,41 +86,32 @@ def test_what_has_no_matrix_is_named():
     assert place.unapplied == ("the coordinates from 'physical' of b to 'world'",)
 
 
+def move(*numbers):
+    return {"type": "translation", "translation": list(numbers)}
+
+
+def grow(*numbers):
+    return {"type": "scale", "scale": list(numbers)}
+
+
+def along(axis, step):
+    return {"transformation": step, "inputAxes": [axis], "outputAxes": [axis]}
+
+
 # Each transformation, a point, and where it leads.
 EXAMPLES = [
     ({"type": "identity"}, [3, 4], [3, 4]),
     ({"type": "mapAxis", "mapAxis": [1, 0]}, [3, 4], [4, 3]),
     ({"type": "projectAxis", "createdOutputs": [0, 1]}, [3, 4], [0, 0, 3, 4]),
     ({"type": "projectAxis", "createdOutputs": [0], "droppedInputs": [0]}, [9, 3, 4], [0, 3, 4]),
-    ({"type": "translation", "translation": [9, -1.42]}, [1, 2], [10, 0.58]),
-    ({"type": "scale", "scale": [2, 3.12]}, [1, 2], [2, 6.24]),
+    (move(9, -1.42), [1, 2], [10, 0.58]),
+    (grow(2, 3.12), [1, 2], [2, 6.24]),
     ({"type": "affine", "affine": [[1, 2, 3], [4, 5, 6]]}, [1, 1], [6, 15]),
     ({"type": "affine", "affine": [[1, 0, 0], [2, 3, 4], [5, 6, 7]]}, [1, 1], [1, 9, 18]),
     ({"type": "rotation", "rotation": [[0, -1], [1, 0]]}, [3, 4], [-4, 3]),
-    (
-        {
-            "type": "sequence",
-            "transformations": [{"type": "translation", "translation": [0.1, 0.9]}, {"type": "scale", "scale": [2, 3]}],
-        },
-        [1, 2],
-        [2.2, 8.7],
-    ),
-    (
-        {
-            "type": "byDimension",
-            "transformations": [
-                {"transformation": {"type": "translation", "translation": [-1.0]}, "inputAxes": [1], "outputAxes": [1]},
-                {"transformation": {"type": "scale", "scale": [2.0]}, "inputAxes": [0], "outputAxes": [0]},
-            ],
-        },
-        [3, 4],
-        [6, 3],
-    ),
-    (
-        {"type": "bijection", "forward": {"type": "scale", "scale": [2, 2]}, "inverse": {"type": "identity"}},
-        [3, 4],
-        [6, 8],
-    ),
+    ({"type": "sequence", "transformations": [move(0.1, 0.9), grow(2, 3)]}, [1, 2], [2.2, 8.7]),
+    ({"type": "byDimension", "transformations": [along(1, move(-1.0)), along(0, grow(2.0))]}, [3, 4], [6, 3]),
+    ({"type": "bijection", "forward": grow(2, 2), "inverse": {"type": "identity"}}, [3, 4], [6, 8]),
 ]
 
 

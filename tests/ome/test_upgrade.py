@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import time
 import warnings
@@ -113,28 +114,14 @@ def test_series_of_bioformats2raw(series, tmp_path):
 
 
 def test_labels_in_folders(tmp_path):
-    label = {
-        "image-label": {
-            "version": "0.4",
-            "source": {"image": "../../../"},
-            "colors": [{"label-value": 1, "rgba": [0] * 4}],
-        }
-    }
-    values = image_v2() | group_v2("labels", labels=["a/b/cells"])
-    values |= image_v2("labels/a/b/cells", dtype="<i4", attributes=label)
+    path, colors = "labels/a/b/cells", [{"label-value": 1, "rgba": [0] * 4}]
+    label = {"image-label": {"version": "0.4", "source": {"image": "../../../"}, "colors": colors}}
+    values = image_v2() | group_v2("labels", labels=["a/b/cells"]) | image_v2(path, dtype="<i4", attributes=label)
     upgraded, moved = upgrade(values)
-    v05.ImageLabel.from_zarr(group_of(moved, "labels/a/b/cells"))
+    v05.ImageLabel.from_zarr(group_of(moved, path))
     assert [upgraded.documents[path]["attributes"] for path in ("labels/a", "labels/a/b")] == [{}, {}]
-    label = "labels/a/b/cells"
     assert list(upgraded.documents) == [
-        "",
-        "0",
-        "1",
-        "labels",
-        "labels/a",
-        "labels/a/b",
-        label,
-        *(f"{label}/{i}" for i in "01"),
+        *("", "0", "1", "labels", "labels/a", "labels/a/b", path, f"{path}/0", f"{path}/1")
     ]
     check_as_ozx(moved, tmp_path)
 
@@ -286,9 +273,7 @@ def test_refusals_are_gathered_and_name_the_nodes():
     values = image_v2("a") | image_v2("b") | group_v2(labels=["a"])
     for path in ("a/0", "a/1", "b/1"):
         values[f"{path}/.zarray"] = values[f"{path}/.zarray"].replace(b'"<u2"', b'"|O"')
-    values |= group_v2("old", multiscales=[multiscale_of(version="0.2")])
-    version, objects = upgrade_hierarchy(values).refusals
-    assert version.message == "old: expected OME-Zarr 0.4; found 0.2 (multiscales/0)"
+    (objects,) = upgrade_hierarchy(values).refusals
     assert objects.message.startswith("a/0 and 2 more: expected a data type")
     assert isinstance(objects, UnsupportedError)
     assert objects.hint
@@ -325,6 +310,25 @@ def test_metadata_nested_too_deep(depth, inside):
     assert all("depth" in refusal.message for refusal in upgraded.refusals)
     assert len(list(upgraded.iter_values())) == 1 - len(upgraded.refusals)
     assert upgraded.refusals or depth < 100_000
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"multiscales": [multiscale_of(version="0.3")]}, r"found 0\.3 \(multiscales/0\)"),
+        ({"multiscales": [{"version": "0.1", "datasets": [{"path": "0"}]}]}, r"found 0\.1"),
+        ({"multiscales": [{"datasets": [{"path": "0"}]}]}, r"found 0\.1 or 0\.2, which have no axes"),
+        ({"multiscales": [multiscale_of(), {"axes": ["y", "x"]}]}, r"only names, as in 0\.3 \(multiscales/1\)"),
+        ({"multiscales": [multiscale_of(version="0.5")]}, r"found 0\.5"),
+        ({"plate": {"version": "0.2"}}, r"found 0\.2 \(plate\)"),
+        ({"ome": {"version": "0.5", "labels": []}}, r"'ome' of OME-Zarr 0\.5 \(version 0\.5\)"),
+        ({"ome": 3}, r"'ome' of OME-Zarr 0\.5 \(version unknown\)"),
+    ],
+)
+def test_other_versions_are_refused_by_name(attributes, said):
+    (refusal,) = upgrade_hierarchy(image_v2() | group_v2("a", **attributes)).refusals
+    assert re.match(rf"a: expected OME-Zarr 0\.4.*{said}", refusal.message)
+    assert "0.4" in refusal.hint
 
 
 def test_a_broken_root_is_told_before_it_is_called_no_ome_zarr():

@@ -239,45 +239,21 @@ def test_a_pattern_needs_a_folder(tmp_path):
 # What is missing, damaged or contradicts.
 
 
-def _remove(folder: Path) -> None:
-    (folder / "img_t002_c2.tif").unlink()
-
-
-def _change_size(folder: Path) -> None:
-    write_plane(folder / "img_t002_c2.tif", 1, (16, 21))
-
-
-def _change_type(folder: Path) -> None:
-    tifffile.imwrite(folder / "img_t002_c2.tif", np.zeros(SHAPE, "uint8"))
-
-
-def _add_page(folder: Path) -> None:
-    write_plane(folder / "img_t002_c2.tif", 1, (2, *SHAPE))
-
-
-def _replace(folder: Path) -> None:
-    (folder / "img_t002_c2.tif").write_text("no image")
-
-
-def _cut(folder: Path) -> None:
-    path = folder / "img_t002_c2.tif"
-    path.write_bytes(path.read_bytes()[:-100])
-
-
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (_remove, r"1 of the 6 files of the image is missing: img_t002_c2\.tif \(t 002, c 2\)"),
-        (_change_size, "expected uint16 of 16×20.* found uint16 of 16×21"),
-        (_change_type, "expected uint16 of 16×20.* found uint8 of 16×20"),
-        (_add_page, "expected one page, as in the other files; found 2"),
-        (_replace, "expected a TIFF file"),
-        (_cut, "cut off"),
+        (Path.unlink, r"1 of the 6 files of the image is missing: img_t002_c2\.tif \(t 002, c 2\)"),
+        (lambda path: write_plane(path, 1, (16, 21)), "expected uint16 of 16×20.* found uint16 of 16×21"),
+        (lambda path: tifffile.imwrite(path, np.zeros(SHAPE, "u1")), "expected uint16 of 16×20.* found uint8 of 16×20"),
+        (lambda path: write_plane(path, 1, (2, *SHAPE)), "expected one page, as in the other files; found 2"),
+        (lambda path: path.write_text("no image"), "expected a TIFF file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "cut off"),
     ],
+    ids=["missing", "another size", "another type", "two pages", "no image", "cut off"],
 )
 def test_a_plane_that_does_not_fit_is_an_error_or_is_filled(tmp_path, joined, harm, message):
     folder = write_planes(tmp_path / "f")
-    harm(folder)
+    harm(folder / "img_t002_c2.tif")
     with pytest.raises(ozx.FormatError, match=message) as caught:
         joined(folder)
     assert "img_t002_c2.tif" in str(caught.value)
@@ -288,13 +264,6 @@ def test_a_plane_that_does_not_fit_is_an_error_or_is_filled(tmp_path, joined, ha
     assert group["0"][:, :, -1, -1].tolist() == [[11, 12], [21, 0], [31, 32]]
 
 
-def test_positions_of_other_sizes_are_an_error(tmp_path):
-    for s in (1, 2):
-        write_plane(tmp_path / "f" / f"e_s{s}.tif", 1, (16, 20 + s))
-    with pytest.raises(ozx.FormatError, match="expected uint16 of 16×21, as in the other files; found uint16 of 16×22"):
-        ozx.import_image(tmp_path / "f")
-
-
 def test_a_missing_time_point_is_named_and_filled(tmp_path, joined):
     folder = write_planes(tmp_path / "f", times=(1, 2, 4), channels=(1,))
     with pytest.raises(ozx.FormatError, match="no file has t 003: it stands between t 002 and 004"):
@@ -302,13 +271,6 @@ def test_a_missing_time_point_is_named_and_filled(tmp_path, joined):
     result, group = joined(folder, on_error="fill")
     assert group["0"][:, 0, 0, 0].tolist() == [11, 21, 0, 41]
     assert result.damage == ("img_t003_c1.tif (t 003, c 1) is missing; filled with zeros",)
-
-
-def test_two_files_of_one_place_are_an_error(tmp_path):
-    for name in ("img_t1.tif", "img_t01.tif", "img_t2.tif"):
-        write_plane(tmp_path / "f" / name, 1)
-    with pytest.raises(ozx.FormatError, match=r"img_t01\.tif and img_t1\.tif have the same place: t 1"):
-        ozx.import_image(tmp_path / "f")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
@@ -324,11 +286,22 @@ def test_a_link_to_a_file_that_is_not_there_is_a_missing_plane(tmp_path, joined)
     assert len(result.damage) == 2
 
 
-@pytest.mark.parametrize("on_error", ["fail", "fill"])
-def test_huge_numbers_do_not_make_huge_images(tmp_path, on_error):
-    for t in (1, 2, 10**40):
-        write_plane(tmp_path / "f" / f"img_t{t}.tif", 1)
-    with pytest.raises(ozx.FormatError, match="no file has t 3"):
+HUGE = {f"img_t{t}": 20 for t in (1, 2, 10**40)}
+
+
+@pytest.mark.parametrize(
+    ("widths", "on_error", "message"),
+    [
+        ({"e_s1": 21, "e_s2": 22}, "fail", "expected uint16 of 16×21, as in the other files; found uint16 of 16×22"),
+        ({"img_t1": 20, "img_t01": 20, "img_t2": 20}, "fail", r"img_t01\.tif and img_t1\.tif have the same place: t 1"),
+        (HUGE, "fail", "no file has t 3"),
+        (HUGE, "fill", "no file has t 3"),
+    ],
+)
+def test_files_that_make_no_image_are_an_error(tmp_path, widths, on_error, message):
+    for name, width in widths.items():
+        write_plane(tmp_path / "f" / f"{name}.tif", 1, (16, width))
+    with pytest.raises(ozx.FormatError, match=message):
         ozx.import_image(tmp_path / "f", on_error=on_error)
 
 
@@ -505,13 +478,35 @@ def test_an_ndtiff_is_read_by_its_index(tmp_path, joined):
 # Plates with an index.
 
 
-@pytest.mark.parametrize("write", [write_image_xpress, write_cell_voyager])
+def write_harmony(folder: Path) -> Path:
+    """Write a plate of two wells with two fields and two channels as Harmony does; return its index."""
+    folder.mkdir()
+    images = []
+    for (row, column), field, channel in product(((1, 1), (2, 3)), (1, 2), (1, 2)):
+        name = f"r{row:02}c{column:02}f{field:02}p01-ch{channel}sk1fk1fl1.tiff"
+        tifffile.imwrite(folder / name, np.full((16, 20), 100 * row + 10 * field + channel, "uint16"))
+        tags = {"URL": name, "Row": row, "Col": column, "FieldID": field, "PlaneID": 1, "TimepointID": 0}
+        tags |= {"ChannelID": channel, "ChannelName": ["DAPI", "GFP"][channel - 1], "ImageSizeX": 20, "ImageSizeY": 16}
+        inside = "".join(f"<{tag}>{value}</{tag}>" for tag, value in tags.items())
+        sizes = "".join(f'<ImageResolution{axis} Unit="m">6.5E-07</ImageResolution{axis}>' for axis in "XY")
+        images.append(f'<Image Version="1">{inside}{sizes}</Image>')
+    plate = "<PlateID>P1</PlateID><Name>P1</Name><PlateRows>8</PlateRows><PlateColumns>12</PlateColumns>"
+    space = "http://www.perkinelmer.com/PEHH/HarmonyV5"
+    index = folder / "Index.idx.xml"
+    index.write_text(
+        f'<?xml version="1.0" encoding="utf-8"?><EvaluationInputData xmlns="{space}" Version="1">'
+        f"<Plates><Plate>{plate}</Plate></Plates><Images>{''.join(images)}</Images></EvaluationInputData>"
+    )
+    return index
+
+
+@pytest.mark.parametrize("write", [write_image_xpress, write_cell_voyager, write_harmony])
 def test_the_index_in_a_folder_gives_a_plate(tmp_path, joined, write):
     pytest.importorskip("openreadout")
     result, _ = joined(write(tmp_path / "screen"))
     assert result.images == 4
     plate = ozx.inspect(result.path).plate
-    assert (len(plate.rows), len(plate.columns)) == (8, 12)
+    assert (plate.rows, plate.columns) == (tuple("ABCDEFGH"), tuple(map(str, range(1, 13))))
     field = ozx.open_image(result.path, "B/3/1")
     assert np.unique(field.read()).tolist() == [221, 222]
     assert [channel.name for channel in field.channels] == ["DAPI", "GFP"]

@@ -9,12 +9,10 @@ import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tifffile
 import zarr
 
 import ozx
@@ -167,37 +165,6 @@ def test_without_the_extra_the_message_names_the_command(tmp_path, monkeypatch):
     with pytest.raises(ozx.ResourceError, match=r"reading a CZI file .* needs the extra formats") as caught:
         ozx.import_image(path)
     assert caught.value.hint.startswith('Install it: pip install "ozx-toolkit[formats]". Or convert it')
-
-
-def write_harmony(folder: Path) -> Path:
-    """Write a plate of two wells with two fields and two channels as Harmony does; return its index."""
-    images = []
-    for (row, column), field, channel in product(((1, 1), (2, 3)), (1, 2), (1, 2)):
-        name = f"r{row:02}c{column:02}f{field:02}p01-ch{channel}sk1fk1fl1.tiff"
-        tifffile.imwrite(folder / name, np.full((16, 20), 100 * row + 10 * field + channel, "uint16"))
-        tags = {"URL": name, "Row": row, "Col": column, "FieldID": field, "PlaneID": 1, "TimepointID": 0}
-        tags |= {"ChannelID": channel, "ChannelName": ["DAPI", "GFP"][channel - 1], "ImageSizeX": 20, "ImageSizeY": 16}
-        inside = "".join(f"<{tag}>{value}</{tag}>" for tag, value in tags.items())
-        sizes = "".join(f'<ImageResolution{axis} Unit="m">6.5E-07</ImageResolution{axis}>' for axis in "XY")
-        images.append(f'<Image Version="1">{inside}{sizes}</Image>')
-    plate = "<PlateID>P1</PlateID><Name>P1</Name><PlateRows>8</PlateRows><PlateColumns>12</PlateColumns>"
-    space = "http://www.perkinelmer.com/PEHH/HarmonyV5"
-    index = folder / "Index.idx.xml"
-    index.write_text(
-        f'<?xml version="1.0" encoding="utf-8"?><EvaluationInputData xmlns="{space}" Version="1">'
-        f"<Plates><Plate>{plate}</Plate></Plates><Images>{''.join(images)}</Images></EvaluationInputData>"
-    )
-    return index
-
-
-def test_the_index_of_a_screen_gives_a_plate(tmp_path):
-    result = ozx.import_image(write_harmony(tmp_path), tmp_path / "plate.ozx")
-    plate = ozx.inspect(result.path).plate
-    assert (plate.rows, plate.columns) == (tuple("ABCDEFGH"), tuple(map(str, range(1, 13))))
-    field = ozx.open_image(result.path, "B/3/1")
-    assert np.unique(field.read()).tolist() == [221, 222]
-    assert [channel.name for channel in field.channels] == ["DAPI", "GFP"]
-    assert field.scale == pytest.approx((1, 0.65, 0.65))
 
 
 def test_closed_images_keep_no_file_open(tmp_path):

@@ -1,6 +1,5 @@
 """`ozx.Array`: what is assigned is written as zarr-python writes it, without its machinery where that is possible."""
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,7 @@ import zarr
 from zarr.storage import MemoryStore
 
 import ozx
-from ozx.codecs.bounded_arrays import bound_array
 from ozx.store.extension_groups import OpenedGroup
-from ozx.store.pixels.pipeline import ArchivePipeline
 
 SHAPE = (5, 40, 52)
 LAYOUTS = {
@@ -95,22 +92,6 @@ def test_basic_selections_are_written_without_zarr(group: OpenedGroup, layout: s
         array.set_basic_selection(selection, number + 9)
         expected[selection] = number + 9
         np.testing.assert_array_equal(array[...], expected)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_pipeline_of_zarr_stores_the_same_bytes(group: OpenedGroup, tmp_path: Path, layout: str) -> None:
-    ours, other = made(group, layout), made(group, layout, "1")
-    theirs = bound_array(zarr.Array(other.async_array), ArchivePipeline)
-    rng = np.random.default_rng(1)
-    for selection in SELECTIONS.values():
-        value = rng.integers(0, 6, np.empty(SHAPE)[selection].shape, "u2")
-        ours[selection] = theirs[selection] = value
-    group.close()
-    with zipfile.ZipFile(tmp_path / "a.ozx") as archive:
-        found = {name: archive.read(name) for name in archive.namelist() if "/c/" in name}
-    assert len(found) > 20
-    for name, value in found.items():
-        assert found[("1" if name[0] == "0" else "0") + name[1:]] == value
 
 
 @pytest.mark.parametrize("layout", ["chunks", "shards"])

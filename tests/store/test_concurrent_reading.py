@@ -4,7 +4,6 @@ import concurrent.futures
 import multiprocessing
 import os
 import random
-import threading
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 import zarr
-from stores import pattern, put, take
+from stores import join_all, pattern, put, start_all, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 
 from ozx import OzxStore
@@ -91,11 +90,7 @@ def read_for(store, seconds, seed):
                 if not is_right:
                     wrong.append("other bytes")
 
-    threads = [threading.Thread(target=work, args=[number]) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    join_all(start_all(work, range(THREADS)))
     return sum(counts), wrong
 
 
@@ -107,26 +102,22 @@ def read_by_processes(store, method, seconds):
             return [result.result() for result in concurrent.futures.as_completed(results)]
 
 
-# A spawned process loads Python and zarr anew: seconds.
-SPAWN = pytest.param("spawn", True, marks=pytest.mark.ci)
-
-
 @pytest.mark.ci
-@pytest.mark.parametrize(("method", "used"), [("fork", True), ("fork", False), SPAWN])
-def test_threads_of_several_processes_read_the_right_bytes(path, method, used):
+@pytest.mark.parametrize(
+    ("method", "used", "seconds", "least"),
+    [
+        ("fork", True, 0.5, 10),
+        ("fork", False, 0.5, 10),
+        ("spawn", True, 0.5, 10),
+        ("fork", False, SECONDS, 100 * SECONDS),
+    ],
+)
+def test_threads_of_several_processes_read_the_right_bytes(path, method, used, seconds, least):
     if method not in multiprocessing.get_all_start_methods():
         method = "spawn"
     store = OzxStore(path)
     if used:  # children inherit, or are sent, a store that has a file open
         assert read_for(store, 0.1, 99)[1] == []
-    results = read_by_processes(store, method, 0.5)
+    results = read_by_processes(store, method, seconds)
     assert [wrong for _, wrong in results] == [[]] * PROCESSES
-    assert min(count for count, _ in results) > 10
-
-
-@pytest.mark.ci
-def test_threads_of_several_processes_read_the_right_bytes_for_long(path):
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    results = read_by_processes(OzxStore(path), method, SECONDS)
-    assert [wrong for _, wrong in results] == [[]] * PROCESSES
-    assert min(count for count, _ in results) > 100 * SECONDS
+    assert min(count for count, _ in results) > least

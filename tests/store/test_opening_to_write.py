@@ -35,14 +35,6 @@ def test_mode_a_adds_to_a_file_that_mode_w_has_made(written: Path) -> None:
         assert group["labels"].attrs["ome"]["labels"] == []
 
 
-def test_mode_w_replaces_a_file_only_at_the_end(written: Path) -> None:
-    before = written.read_bytes()
-    with ozx.open(written, "w") as group:
-        group.attrs["ome"] = OME
-        assert written.read_bytes() == before
-    assert list(ozx.open(written)) == []
-
-
 @pytest.mark.parametrize("mode", ["w", "a"])
 def test_after_an_error_the_old_file_stays_and_the_new_one_has_no_final_name(written: Path, mode: str) -> None:
     before = written.read_bytes()

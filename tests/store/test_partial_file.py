@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import threading
-import time
 
 import pytest
 from links import make_link
@@ -101,22 +100,6 @@ def test_a_directory_or_a_missing_folder_is_refused(tmp_path):
         PartialFile(str(tmp_path / "no" / "a.ozx"))
 
 
-@pytest.mark.posix("needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_that_lives_on_does_not_keep_the_lock(target):
-    partial = PartialFile(target)
-    child = os.fork()
-    if child == 0:
-        time.sleep(30)
-        os._exit(0)
-    try:
-        partial.close()
-        PartialFile(target).remove()
-    finally:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-
-
 @pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize("end", ["victim", "empty", "nothing", "/dev/null"])
 def test_a_link_with_the_partial_name_is_never_followed(target, tmp_path, end):
@@ -207,28 +190,6 @@ def test_without_locks_the_creation_decides_which_writer_came_first(target, monk
     with open(target, "rb") as file:
         assert file.read() == b"first"
     PartialFile(target).remove()  # the name is free again
-
-
-@pytest.mark.posix("Windows refuses to move what is open")
-def test_locks_that_fail_for_the_first_writer_only_do_not_join_two_writers(target, monkeypatch):
-    """The table of locks is full for a moment: the second writer gets the lock of the first writer's empty file."""
-    flock, codes = locks.fcntl.flock, [errno.ENOLCK]
-
-    def fail_once(descriptor, operation):
-        if codes:
-            raise OSError(codes.pop(), "No locks available")
-        flock(descriptor, operation)
-
-    monkeypatch.setattr(locks.fcntl, "flock", fail_once)
-    first, second = PartialFile(target), PartialFile(target)
-    for partial, data in ((first, b"first"), (second, b"second")):
-        os.write(partial.descriptor, data)
-    with pytest.raises(ResourceError, match="moved or removed"):
-        first.publish(force=True, sync=False)
-    second.publish(force=True, sync=False)
-    with open(target, "rb") as file:
-        assert file.read() == b"second"
-    first.close()
 
 
 @pytest.mark.posix("Windows refuses to move what is open")

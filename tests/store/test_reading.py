@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zarr
 from cases.archive_builder import ArchiveBuilder
-from children import in_child, run_in_child, wait
-from packed import sort_values, write_archive, zip_values
+from children import run_in_child
+from packed import sort_values, write_archive
 from stores import SEED, collect, contents, pattern, run, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 
@@ -24,20 +24,6 @@ needs_fork = pytest.mark.posix("needs fork")
 @pytest.fixture
 def path(tmp_path):
     return write_archive(tmp_path / "a.ozx", sort_values(VALUES))
-
-
-@pytest.mark.parametrize("deflated", [True, False])
-def test_archives_of_other_programs_are_read(tmp_path, deflated):
-    path = zip_values(tmp_path / "a.zip", VALUES, deflated=deflated)
-    store = OzxStore(path)
-    assert contents(store) == VALUES
-    key = "0/c/0/1"
-    for wanted, expected in (
-        (RangeByteRequest(10, 200), VALUES[key][10:200]),
-        (OffsetByteRequest(4_900), VALUES[key][4_900:]),
-        (SuffixByteRequest(7), VALUES[key][-7:]),
-    ):
-        assert take(store, key, wanted) == expected
 
 
 def test_of_entries_with_one_name_the_last_one_is_seen(tmp_path):
@@ -251,20 +237,6 @@ def test_a_descriptor_that_is_being_read_from_is_closed_afterwards(path, monkeyp
     monkeypatch.setattr(os, "pread", pread)
     assert take(store, "0/c/3/3", RangeByteRequest(5, 50)) == VALUES["0/c/3/3"][5:50]
     os.close(opened[0])
-
-
-@needs_fork
-def test_forked_children_read_side_by_side(path):
-    store = OzxStore(path)
-    take(store, "0/c/0/0")
-
-    def work(seed):
-        assert read_at_random(store, seed) > 0
-
-    children = [in_child(lambda seed=seed: work(seed)) for seed in range(4)]
-    assert read_at_random(store, 9) > 0
-    assert [wait(child) for child in children] == [0] * 4
-    assert contents(store) == VALUES
 
 
 @needs_fork

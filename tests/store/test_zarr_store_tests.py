@@ -4,7 +4,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 from uris import ozx_uri
-from zarr.core.buffer import cpu, default_buffer_prototype
+from zarr.core.buffer import cpu
 from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachine
 from zarr.testing.store import StoreTests
 
@@ -144,11 +144,3 @@ def test_zarrs_stateful_test(tmp_path, mode, machine):
         return machine(OzxStore(tmp_path / f"{next(number)}.ozx", mode=mode, sync=False))
 
     run_state_machine_as_test(make, settings=settings(max_examples=20, stateful_step_count=20, deadline=None))
-
-
-def test_the_suite_reads_what_it_set(tmp_path):
-    path = tmp_path / "a.ozx"
-    with pytest.warns(match="not OME-Zarr"), OzxStore(path, mode="w", sync=False) as store:
-        store.set_sync("a", cpu.Buffer.from_bytes(b"1234"))
-    value = OzxStore(path).get_sync("a", prototype=default_buffer_prototype())
-    assert value.to_bytes() == b"1234"

@@ -6,7 +6,7 @@ import re
 import pytest
 from cases.archive_builder import array, group
 
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.validation import hierarchy
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.nodes.document import NodeDocument
@@ -120,13 +120,14 @@ class TestZarrV2:
 
 
 @pytest.mark.parametrize("key", ["zarr.json", ".zgroup"])
-def test_what_reading_raises_is_a_finding(key):
+@pytest.mark.parametrize("error", [FormatError, UnsupportedError])
+def test_what_reading_raises_is_a_finding(key, error):
     class Failing(dict):
         def __getitem__(self, key):
-            raise FormatError("no such bytes", rule="zip/crc")
+            raise error("no such bytes", rule="zip/crc", hint="Copy it again.")
 
     (finding,) = check_documents(Failing({key: b""}))
-    assert (finding.id, finding.where.entry) == ("zip/crc", key)
+    assert (finding.id, finding.where.entry, finding.hint) == ("zip/crc", key, "Copy it again.")
 
 
 def test_lengths_that_nobody_can_compare():

@@ -7,14 +7,7 @@ import pytest
 from cases.archive_builder import array_document, sharding
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.zarr.layout import (
-    IndexFormat,
-    index_size,
-    parse_index,
-    parse_index_format,
-    parse_layout,
-    relayout_document,
-)
+from ozx.zarr.layout import IndexFormat, index_size, parse_index, parse_index_format, parse_layout, relayout_document
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}

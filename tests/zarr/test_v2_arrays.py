@@ -12,7 +12,7 @@ from upgrades import bits, read_tensorstore, read_zarr, upgrade_values, write_v2
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.zarr.v2_arrays import parse_v2_layout, upgrade_array, upgrade_compression, upgrade_fill_value
-from ozx.zarr.v2_documents import upgrade_data_type
+from ozx.zarr.v2_documents import parse_v2_array, parse_v2_dtype, upgrade_data_type
 
 CORE_TYPES = ["|b1", "|i1", "|u1", *(f"{order}{kind}" for order in "<>" for kind in (
     "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
@@ -300,31 +300,26 @@ def test_layouts_of_malformed_documents(wrong):
         parse_v2_layout({"shape": [9, 9], "chunks": [4, 4], "dtype": "<u2"} | wrong, "")
 
 
-def configured(compressor, item_size=2):
-    (codec,), _, _ = upgrade_compression(compressor, None, item_size)
-    return codec["configuration"]
-
-
-def test_defaults_are_those_of_numcodecs():
-    assert configured({"id": "zstd"}) == {"level": 0, "checksum": False}
-    assert configured({"id": "gzip"}) == {"level": 1}
-    assert configured({"id": "zlib"}) == {"level": 1}
-    assert configured({"id": "blosc"}) == {
-        "typesize": 2, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 0,
-    }  # fmt: skip
+BLOSC = {"typesize": 2, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 0}
 
 
 @pytest.mark.parametrize(
-    ("compressor", "key", "wanted"),
+    ("compressor", "wanted"),
     [
-        ({"id": "zlib", "level": -1}, "level", 6),
-        ({"id": "gzip", "level": 12}, "level", 9),
-        ({"id": "zstd", "level": 99}, "level", 22),
-        ({"id": "blosc", "clevel": 10}, "clevel", 9),
+        # The defaults are those of numcodecs, and limits are kept.
+        ({"id": "zstd"}, {"level": 0, "checksum": False}),
+        ({"id": "zstd", "level": 99}, {"level": 22, "checksum": False}),
+        ({"id": "gzip"}, {"level": 1}),
+        ({"id": "gzip", "level": 12}, {"level": 9}),
+        ({"id": "zlib"}, {"level": 1}),
+        ({"id": "zlib", "level": -1}, {"level": 6}),
+        ({"id": "blosc"}, BLOSC),
+        ({"id": "blosc", "clevel": 10}, BLOSC | {"clevel": 9}),
     ],
 )
-def test_settings_beyond_their_limits(compressor, key, wanted):
-    assert configured(compressor)[key] == wanted
+def test_configurations_of_compressors(compressor, wanted):
+    (codec,), _, _ = upgrade_compression(compressor, None, 2)
+    assert codec["configuration"] == wanted
 
 
 def test_keeping_needs_a_configuration_that_is_known():
@@ -337,3 +332,16 @@ def test_keeping_needs_a_configuration_that_is_known():
         {"name": "numcodecs.shuffle", "configuration": {"elementsize": 2}},
         {"name": "numcodecs.lz4", "configuration": {"acceleration": 2}},
     ]
+
+
+@pytest.mark.parametrize("dtype", [None, 3, "", "uint8", "<u", "u2", [], {}])
+def test_no_data_type_is_known(dtype):
+    assert parse_v2_dtype(dtype) is None
+
+
+def test_what_is_wrong_with_a_document_is_named():
+    problems = " ".join(parse_v2_array({"shape": 3, "chunks": None, "dtype": "?"}).problems)
+    assert all(word in problems for word in ("shape", "chunks", "dtype"))
+    assert parse_v2_array({"shape": [3], "chunks": [1, 1], "dtype": "|u1"}).problems == (
+        "the array has 1 dimensions, its chunks have 2",
+    )

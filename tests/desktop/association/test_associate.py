@@ -71,14 +71,6 @@ def test_remove_leaves_the_files_of_others(system, home, fill):
     assert not dissociate().written
 
 
-def test_a_second_call_changes_nothing(home):
-    associate()
-    once = tree(home)
-    second = associate()
-    assert (second.written, second.actions) == (False, ())
-    assert tree(home) == once
-
-
 def test_another_viewer_replaces_the_first(system, home, programs, program):
     associate()
     once = tree(home)
@@ -106,9 +98,14 @@ def test_a_dry_run_shows_all_and_does_nothing(system, home):
     assert {action.target for action in dry.actions} == {action.target for action in done.actions}
 
 
-def test_what_is_set_on_linux(home, programs):
+def test_what_is_set_on_linux_once(home, programs):
+    status = association_status()
+    assert (status.type, status.opens_with, status.associated, status.notes) == (None, None, False, ())
     result = associate()
+    once, second = tree(home), associate()
+    assert (second.written, second.actions, tree(home)) == (False, (), once)
     share = home / ".local" / "share"
+    assert not any("image/tiff" in entry.read_text() for entry in (share / "applications").glob("*.desktop"))
     assert result.to_dict()["command"] == [str(programs / "ozx-open")]
     assert (share / "applications" / "ozx-toolkit.desktop").read_text().count("\n") == 11
     assert (programs / "xdg-mime.log").read_text() == "default ozx-toolkit.desktop application/vnd.ome.zarr+zip\n"
@@ -261,39 +258,28 @@ def test_an_applet_that_cannot_be_completed(home, programs, program, monkeypatch
     assert tree(home) == {}
 
 
-def test_before_anything_is_done_nothing_is_known(home):
-    status = association_status()
-    assert (status.type, status.opens_with, status.associated, status.notes) == (None, None, False, ())
-
-
-def test_what_happens_after_the_database_was_lost(home):
+@pytest.mark.parametrize(
+    ("lost", "note"),
+    [
+        ("share/mime", "the MIME database does not have application/vnd.ome.zarr+zip for .ozx files: run ozx"),
+        ("share/Thunar/sendto/ozx-toolkit-convert.desktop", "is not in the menus"),  # as after an earlier version
+    ],
+)
+def test_what_is_lost_is_told_and_made_anew(home, lost, note):
     associate()
-    shutil.rmtree(home / ".local/share/mime")
-    assert association_status().notes == (
-        "the MIME database does not have application/vnd.ome.zarr+zip for .ozx files: run ozx associate again",
-    )
-    assert associate().notes == ()
+    path = home / ".local" / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (told,) = association_status().notes
+    assert note in told
+    assert associate().written
+    assert association_status().notes == ()
     dissociate()
     assert tree(home) == {}
 
 
-def test_the_converter_never_opens_tiff_files_by_double_click(home):
-    associate()
-    entries = (home / ".local/share/applications").glob("*.desktop")
-    assert not any("image/tiff" in entry.read_text() for entry in entries)
-
-
-def test_a_moved_converter_is_told_and_replaced(home, programs, monkeypatch):
+def test_a_moved_converter_is_told(home, programs):
     associate()
     (programs / "ozx-convert").unlink()
     status = association_status()
     assert not status.converts_with.exists
     assert 'the program of "Convert to .ozx" no longer exists: run ozx associate again' in status.notes
-
-
-def test_an_association_of_an_earlier_version_gets_the_converter(home):
-    associate()
-    (home / ".local/share/Thunar/sendto/ozx-toolkit-convert.desktop").unlink()
-    assert any("is not in the menus" in note for note in association_status().notes)
-    assert associate().written
-    assert association_status().notes == ()

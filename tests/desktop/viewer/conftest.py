@@ -46,3 +46,18 @@ def browser(session):
     session.log()
     session.requests()
     return session
+
+
+@pytest.fixture(scope="session")
+def session_without_webgl(chromium):
+    session = Browser(chromium, "--disable-gpu", "--disable-3d-apis")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def plain(session_without_webgl):
+    """A browser without WebGL that the tests share, with an empty page."""
+    session_without_webgl.open("about:blank")
+    session_without_webgl.log()
+    return session_without_webgl

@@ -28,32 +28,29 @@ def on(monkeypatch):
     return choose
 
 
+EDGE = "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"
+CHROME, FOLDER = r"C:\Program Files\Google\Chrome\Application\chrome.exe", {"PROGRAMFILES": r"C:\Program Files"}
+NAMED = "/opt/bin/google-chrome"
+
+
 @pytest.mark.parametrize(
-    ("platform", "path"),
+    ("platform", "environment", "programs", "expected"),
     [
-        ("linux", "chromium"),
-        ("darwin", "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"),
-        ("win32", r"C:\Program Files\Google\Chrome\Application\chrome.exe"),
+        ("linux", {}, ["chromium"], "chromium"),
+        ("darwin", {}, [EDGE], EDGE),
+        ("win32", FOLDER, [CHROME], CHROME),
+        ("linux", {}, [], None),
+        ("darwin", {}, [], None),
+        ("win32", FOLDER, [], None),
+        # Who names a browser gets that one, in a window of its own if it is a relative of Chromium.
+        ("linux", {"BROWSER": "firefox"}, ["firefox", "chromium"], None),
+        ("linux", {"BROWSER": NAMED}, [NAMED], NAMED),
+        ("linux", {"BROWSER": NAMED}, [], None),
     ],
 )
-def test_a_browser_is_found_where_the_system_keeps_it(on, platform, path):
-    on(platform, {"PROGRAMFILES": r"C:\Program Files"}, [path])
-    assert app_command(URL) == [path, f"--app={URL}"]
-    on(platform)
-    assert app_command(URL) is None
-
-
-def test_who_names_a_browser_gets_that_one(on):
-    on("linux", {"BROWSER": "firefox"}, ["firefox", "chromium"])
-    assert app_command(URL) is None
-
-
-def test_who_names_a_relative_of_chromium_gets_a_window_of_it(on):
-    named = {"BROWSER": "/opt/bin/google-chrome"}
-    on("linux", named, ["/opt/bin/google-chrome"])
-    assert app_command(URL) == ["/opt/bin/google-chrome", f"--app={URL}"]
-    on("linux", named)
-    assert app_command(URL) is None
+def test_a_browser_with_windows_of_their_own_is_found(on, platform, environment, programs, expected):
+    on(platform, environment, programs)
+    assert app_command(URL) == (expected and [expected, f"--app={URL}"])
 
 
 @pytest.fixture
@@ -65,23 +62,19 @@ def started(monkeypatch):
     return found
 
 
-def test_without_a_screen_nothing_is_started(on, started):
-    on("linux")
-    assert not open_window(URL)
-    assert started == []
-
-
-@pytest.mark.parametrize("screen", ["DISPLAY", "WAYLAND_DISPLAY"])
-def test_a_window_of_its_own(on, started, screen):
-    on("linux", {screen: ":0"}, ["chromium"])
-    assert open_window(URL)
-    assert started == [["chromium", f"--app={URL}"]]
-
-
-def test_else_the_default_browser(on, started):
-    on("darwin")
-    assert open_window(URL)
-    assert started == [URL]
+@pytest.mark.parametrize(
+    ("platform", "environment", "programs", "expected"),
+    [
+        ("linux", {}, [], []),  # no screen
+        ("linux", {"DISPLAY": ":0"}, ["chromium"], [["chromium", f"--app={URL}"]]),
+        ("linux", {"WAYLAND_DISPLAY": ":0"}, ["chromium"], [["chromium", f"--app={URL}"]]),
+        ("darwin", {}, [], [URL]),  # in the default browser
+    ],
+)
+def test_a_window_is_opened_where_there_is_a_screen(on, started, platform, environment, programs, expected):
+    on(platform, environment, programs)
+    assert bool(open_window(URL)) == bool(expected)
+    assert started == expected
 
 
 def test_a_browser_that_does_not_start_is_left_for_the_default_one(on, started, monkeypatch):

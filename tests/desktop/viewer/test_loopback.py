@@ -40,10 +40,7 @@ def test_paths_are_decoded_and_queries_taken_apart(ask):
     status, body = ask("/a%20b/%C3%A9?x=1&x=2&y=")
     assert status == 200
     assert body.decode() == '{"method": "GET", "path": "/a b/é", "query": {"x": "2", "y": ""}}'
-
-
-def test_only_this_computer_reaches_it(ask):
-    assert ask.server.server_address[0] == "127.0.0.1"
+    assert ask(method="HEAD") == (200, b"")
 
 
 @pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "localhost:1", "127.0.0.1.example.org:80", ""])
@@ -51,17 +48,14 @@ def test_foreign_hosts_are_refused(ask, host):
     assert ask(host=host)[0] == 403
 
 
-def test_this_computer_may_be_called_localhost(ask):
+def test_only_this_computer_reaches_it_also_as_localhost(ask):
+    assert ask.server.server_address[0] == "127.0.0.1"
     assert ask(host=f"localhost:{ask.server.server_port}")[0] == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_nothing_can_be_changed(ask, method):
     assert ask(method=method, body=b"x=1")[0] == 405
-
-
-def test_a_head_request_has_no_body(ask):
-    assert ask(method="HEAD") == (200, b"")
 
 
 @pytest.mark.parametrize(
@@ -135,25 +129,14 @@ def test_a_body_of_any_other_length_is_refused(ask, header):
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask):
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(FormatError("the file changed"), ""), (TypeError("unsupported operand"), "error: this is a fault of ozx")],
+)
+def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask, capsys, error, told):
     def blocks():
         yield b"12345"
-        raise FormatError("the file changed")
-
-    ask.server.respond = lambda _: Response(HTTPStatus.OK, blocks(), length=10)
-    with pytest.raises(http.client.IncompleteRead):
-        ask()
-
-
-def test_a_port_that_is_taken_is_told(ask):
-    with pytest.raises(ResourceError, match="cannot listen on port"):
-        LoopbackServer(echo, ask.server.server_port)
-
-
-def test_a_fault_in_the_middle_of_a_body_is_told_in_few_lines(ask, capsys):
-    def blocks():
-        yield b"12345"
-        raise TypeError("unsupported operand")
+        raise error
 
     ask.server.respond = lambda _: Response(HTTPStatus.OK, blocks(), length=10)
     with pytest.raises(http.client.IncompleteRead):
@@ -161,5 +144,10 @@ def test_a_fault_in_the_middle_of_a_body_is_told_in_few_lines(ask, capsys):
     ask.server.respond = echo
     assert ask()[0] == 200
     err = capsys.readouterr().err
-    assert err.startswith("error: this is a fault of ozx")
+    assert err.startswith(told)
     assert "Traceback" not in err
+
+
+def test_a_port_that_is_taken_is_told(ask):
+    with pytest.raises(ResourceError, match="cannot listen on port"):
+        LoopbackServer(echo, ask.server.server_port)

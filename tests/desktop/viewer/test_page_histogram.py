@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from chromium import Browser, colors, near
+from chromium import colors, near
 from shown_pages import BLACK, QUARTERS, WHITE, enter, shown, wait
 from written import omero, quarters, write_image, writing
 
@@ -43,14 +43,10 @@ def test_gamma_bends_the_curve(browser, four):
         assert near(colors(browser, *QUARTERS), [BLACK, (64,) * 3, (128,) * 3, WHITE])
 
 
-def test_gamma_without_webgl(chromium, four):
-    session = Browser(chromium, "--disable-gpu", "--disable-3d-apis")
-    try:
-        with shown(session, four):
-            enter(session, "[aria-label='number of gamma of A']", 0.5)
-            assert near(colors(session, *QUARTERS), [BLACK, (128,) * 3, (180,) * 3, WHITE])
-    finally:
-        session.close()
+def test_gamma_without_webgl(plain, four):
+    with shown(plain, four):
+        enter(plain, "[aria-label='number of gamma of A']", 0.5)
+        assert near(colors(plain, *QUARTERS), [BLACK, (128,) * 3, (180,) * 3, WHITE])
 
 
 def test_the_histogram_is_of_what_is_in_view(browser, tmp_path):

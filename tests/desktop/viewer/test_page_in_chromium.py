@@ -17,33 +17,24 @@ import zarr
 from chromium import colors, near
 from hierarchies import FIXTURES
 from packed import pack_tree
-from shown_pages import (
-    BLACK,
-    BLUE,
-    GRAY,
-    GREEN,
-    QUARTERS,
-    RED,
-    WHITE,
-    YELLOW,
-    check_labels,
-    check_numbers,
-    enter,
-    shown,
-    shown_planes,
-    text_of,
-    wait,
-    write_labels_over_an_image,
-    write_two_channels,
-)
+from pictures import new_plate
+from shown_pages import BLACK, BLUE, GRAY, GREEN, QUARTERS, RED, WHITE, YELLOW, enter, shown, text_of, wait
 from written import omero, quarters, write_image, writing
 
 import ozx
 from ozx.desktop.viewer.loopback import LoopbackServer, Response, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
+from ozx.images.pictures.render import render_labels
 from ozx.images.thumbnail import draw_thumbnail
+from ozx.ome.colors import LabelDisplay
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(params=["webgl", "canvas"])
+def either(request):
+    """A browser with and one without WebGL."""
+    return request.getfixturevalue("browser" if request.param == "webgl" else "plain")
 
 
 def test_a_recovered_file_says_what_is_missing(browser, tmp_path):
@@ -61,14 +52,20 @@ def test_a_recovered_file_says_what_is_missing(browser, tmp_path):
 
 
 @pytest.mark.parametrize("shards", [False, True])
-def test_channels_are_added_in_their_colours(browser, tmp_path, shards):
-    write_two_channels(tmp_path / "a.ozx", shards)
-    with shown(browser, tmp_path / "a.ozx"):
-        assert colors(browser, *QUARTERS) == [YELLOW, GREEN, RED, BLACK]
-        browser.press("1")
-        assert colors(browser, *QUARTERS) == [GREEN, GREEN, BLACK, BLACK]
-        assert "Nuclei" in browser.run("return document.getElementById('channels').innerText")
-        assert browser.run("return document.title") == "a.ozx – ozx"
+def test_channels_are_added_in_their_colours(either, tmp_path, shards):
+    data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
+    with writing(tmp_path / "a.ozx") as root:
+        told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
+        write_image(root, data, "cyx", levels=3, shards=shards, omero=told, scale=0.5)
+    with shown(either, tmp_path / "a.ozx"):
+        assert colors(either, *QUARTERS) == [YELLOW, GREEN, RED, BLACK]
+        either.press("1")
+        assert colors(either, *QUARTERS) == [GREEN, GREEN, BLACK, BLACK]
+        assert "Nuclei" in either.run("return document.getElementById('channels').innerText")
+        assert either.run("return document.title") == "a.ozx – ozx"
+        enter(either, "[aria-label='colour of Actin']", "#ff0000")
+        enter(either, "[aria-label='value that is full in Actin']", 2000)
+        assert near(colors(either, *QUARTERS), [(128, 0, 0), (128, 0, 0), BLACK, BLACK])
 
 
 @pytest.mark.parametrize(
@@ -85,8 +82,13 @@ def test_channels_are_added_in_their_colours(browser, tmp_path, shards):
         ((0, 0.25, 0.5, 1), "float16"),
     ],
 )
-def test_every_type_of_numbers_is_shown(browser, tmp_path, values, dtype):
-    check_numbers(browser, tmp_path / "a.ozx", values, dtype)
+def test_every_type_of_numbers_is_shown(either, tmp_path, values, dtype):
+    low, high = values[0], values[-1]
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(*values, dtype), "yx", omero=omero(("A", "FFFFFF", low, high)))
+    with shown(either, tmp_path / "a.ozx"):
+        expected = [(round(255 * (value - low) / (high - low)),) * 3 for value in values]
+        assert near(colors(either, *QUARTERS), expected)
 
 
 def test_truth_values_without_metadata(browser, tmp_path):
@@ -133,8 +135,13 @@ def test_page_and_thumbnail_show_the_same(browser, name):
         assert near(found, [still[place] for place in places])
 
 
-def test_labels_without_colours_have_those_of_the_thumbnail(browser, tmp_path):
-    check_labels(browser, tmp_path / "a.ozx")
+def test_labels_without_colours_have_those_of_the_thumbnail(either, tmp_path):
+    values = quarters(1, 2, 77, 123456, "uint32")
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, values, "yx", label={})
+    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
+    with shown(either, tmp_path / "a.ozx"):
+        assert near(colors(either, *QUARTERS), expected)
 
 
 def test_directories_of_either_version(browser):
@@ -143,12 +150,23 @@ def test_directories_of_either_version(browser):
         assert (browser.screenshot()[:, :600].max(axis=2) > 60).mean() > 0.01
 
 
-def test_planes_in_z_and_t(browser, tmp_path):
-    with shown_planes(browser, tmp_path / "a.ozx") as gray:
+def test_planes_in_z_and_t(either, tmp_path):
+    data = np.zeros((2, 1, 4, 128, 128), "uint8")
+    for t, z in np.ndindex(2, 4):
+        data[t, 0, z] = 60 * z + 20 * t
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, data, "tczyx", levels=2, omero=omero(("A", "FFFFFF", 0, 255), defaultZ=1, defaultT=0))
+    with shown(either, tmp_path / "a.ozx"):
+        gray = lambda: colors(either, (0.5, 0.5))[0][0]
+        assert gray() == 60
+        either.press("ArrowUp")
+        assert gray() == 120
+        either.press("ArrowRight")
+        assert gray() == 140
         for _ in range(5):
-            browser.press("ArrowDown")
+            either.press("ArrowDown")
         assert gray() == 20
-        assert "z\n1 / 4" in browser.run("return document.getElementById('planes').innerText")
+        assert "z\n1 / 4" in either.run("return document.getElementById('planes').innerText")
 
 
 def test_the_frames_of_a_stream_appear_while_it_is_written(browser, tmp_path):
@@ -187,21 +205,27 @@ def test_the_frames_of_a_stream_appear_while_it_is_written(browser, tmp_path):
         browser.open("about:blank")
 
 
-def test_labels_lie_over_the_image(browser, tmp_path):
-    write_labels_over_an_image(tmp_path / "a.ozx", properties=[{"label-value": 1, "kind": "mitotic"}])
-    with shown(browser, tmp_path / "a.ozx"):
-        found = colors(browser, *QUARTERS)
+def test_labels_lie_over_the_image(either, tmp_path):
+    colors_of_labels = [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 0, 255, 0]}]
+    label = {"colors": colors_of_labels, "properties": [{"label-value": 1, "kind": "mitotic"}]}
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(200, 200, 200, 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
+        labels = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
+        # Half as fine as the image, over the same area.
+        write_image(labels, quarters(0, 1, 2, 77, "int32", 128), "yx", label=label, at="cells", scale=2.0)
+    with shown(either, tmp_path / "a.ozx"):
+        found = colors(either, *QUARTERS)
         # No colour is given for 77: it is gray, among others that have one.
         assert near(found, [(200, 200, 200), (228, 100, 100), (200, 200, 200), (164, 164, 164)])
-        browser.press("l")
-        assert near(colors(browser, *QUARTERS), [(200, 200, 200)] * 4)
-        browser.press("l")
-        enter(browser, "#labels input[type=range]", 1)
-        assert colors(browser, (0.7, 0.3)) == [RED]
-        browser.press("o")
-        assert colors(browser, (0.7, 0.3)) == [(200, 200, 200)]  # inside of the outline
-        browser.press("o")
-        assert colors(browser, (0.7, 0.3)) == [RED]
+        either.press("l")
+        assert near(colors(either, *QUARTERS), [(200, 200, 200)] * 4)
+        either.press("l")
+        enter(either, "#labels input[type=range]", 1)
+        assert colors(either, (0.7, 0.3)) == [RED]
+        either.press("o")
+        assert colors(either, (0.7, 0.3)) == [(200, 200, 200)]  # inside of the outline
+        either.press("o")
+        assert colors(either, (0.7, 0.3)) == [RED]
 
 
 def test_position_and_value_under_the_pointer(browser, tmp_path):
@@ -230,23 +254,11 @@ look();
 def test_a_plate_its_wells_and_fields(browser, tmp_path):
     wells = {"A/1": [RED], "B/2": [GREEN, BLUE]}
     with writing(tmp_path / "a.ozx") as root:
-        root.attrs["ome"] = {
-            "version": "0.5",
-            "plate": {
-                "rows": [{"name": "A"}, {"name": "B"}],
-                "columns": [{"name": "1"}, {"name": "2"}],
-                "wells": [
-                    {"path": path, "rowIndex": "AB".index(path[0]), "columnIndex": int(path[2]) - 1} for path in wells
-                ],
-            },
-        }
+        new_plate({path: len(fields) for path, fields in wells.items()}, "AB", "12", root)
         for path, fields in wells.items():
-            listed = [{"path": str(number)} for number in range(len(fields))]
-            root.require_group(path[0])
-            well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": listed}}})
             for number, color in enumerate(fields):
                 data = np.broadcast_to(np.array(color, "uint8")[:, None, None], (3, 64, 64))
-                write_image(well, np.array(data), "cyx", levels=2, at=str(number))
+                write_image(root[path], np.array(data), "cyx", levels=2, at=str(number))
     with shown(browser, tmp_path / "a.ozx"):
         assert colors(browser, *QUARTERS) == [RED, BLACK, BLACK, GREEN]
         browser.press("ArrowRight")  # the second field of each well
@@ -326,13 +338,13 @@ def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browse
 
 
 @pytest.mark.parametrize("name", ["image", "plate", "series", "sharded"])
-def test_the_fixtures(browser, tmp_path, name):
+def test_the_fixtures(either, tmp_path, name):
     path = pack_tree(FIXTURES / f"{name}.ome.zarr", tmp_path / f"{name}.ozx")
-    with shown(browser, path):
-        assert browser.run("return document.getElementById('message').hidden")
-        picture = browser.screenshot()[:, :600]
+    with shown(either, path):
+        assert either.run("return document.getElementById('message').hidden")
+        picture = either.screenshot()[:, :600]
         assert (picture.max(axis=2) > 60).mean() > 0.01
-        assert browser.run("return document.querySelectorAll('#metadata dt').length") > 5
+        assert either.run("return document.querySelectorAll('#metadata dt').length") > 5
 
 
 def test_the_first_pixels_of_the_image_fixture(browser, tmp_path):

@@ -20,15 +20,12 @@ from ozx.desktop.viewer.viewing import page_serving
 class Page:
     """Asks a page server as the page does, without sockets."""
 
-    def __init__(self, group, **headers):
+    def __init__(self, group):
         self.server = PageServer(group, "cells.ozx", "identity")
-        self.headers = headers
 
     def ask(self, name, **query):
         path = f"{self.server.gate.page_path}{name}"
-        return self.server.respond(
-            Request("GET", path, {key: str(value) for key, value in query.items()}, self.headers)
-        )
+        return self.server.respond(Request("GET", path, {key: str(value) for key, value in query.items()}))
 
     def json(self, name, **query):
         answer = self.ask(f"api/{name}", **query)
@@ -42,29 +39,18 @@ class Page:
 
 @pytest.fixture
 def page():
-    def make(name, **headers):
-        return Page(zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r"), **headers)
-
-    return make
+    return lambda name: Page(zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r"))
 
 
-def test_without_the_token_there_is_nothing(page):
+def test_only_its_own_addresses_lead_to_the_page_and_that_of_the_start_once(page):
     server = page("image").server
-    for path in ("/", "/api/file", "/index.html", f"{server.gate.page_path[:-2]}/", "//", "/é/"):
-        assert server.respond(Request("GET", path)).status == 404
-
-
-def test_the_address_a_browser_is_started_with_works_once(page):
-    server = page("image").server
-    first, second = (server.respond(Request("GET", server.gate.start_path)) for _ in range(2))
-    assert (first.status, first.headers["Location"]) == (302, server.gate.page_path)
-    assert second.status == 404
-
-
-def test_an_address_without_its_slash_leads_to_the_page(page):
-    server = page("image").server
-    answer = server.respond(Request("GET", server.gate.page_path.rstrip("/")))
-    assert (answer.status, answer.headers["Location"]) == (302, server.gate.page_path)
+    start, path = server.gate.start_path, server.gate.page_path
+    for wrong in ("/", "/api/file", "/index.html", f"{path[:-2]}/", "//", "/é/"):
+        assert server.respond(Request("GET", wrong)).status == 404
+    for right in (path.rstrip("/"), start):
+        answer = server.respond(Request("GET", right))
+        assert (answer.status, answer.headers["Location"]) == (302, path)
+    assert server.respond(Request("GET", start)).status == 404
 
 
 @pytest.mark.parametrize("name", ["", "index.html", "main.js", "style.css", "icon.svg"])
@@ -178,18 +164,11 @@ def test_label_values_come_with_what_is_known_of_them(page):
     assert told["properties"] == [page("image").server.pictures.image("labels/cells").view.display.properties.get(1)]
 
 
-def test_what_a_browser_has_already_is_not_sent_again(page):
-    known = page("image", **{"if-none-match": '"identity"'})
-    query = {"path": "", "level": 0, "row": 0, "column": 0, "channel": 0, "planes": ""}
-    assert known.ask("api/tile", **query).status == 304
-    assert known.server.pictures.cache.decoded == 0
-
-
-def test_nothing_is_decoded_for_who_has_gone(page):
+def test_nothing_is_decoded_for_a_browser_that_has_it_already_or_has_gone(page):
     server = page("image").server
     query = {"path": "", "level": "0", "row": "0", "column": "0", "channel": "0", "planes": ""}
-    request = Request("GET", f"{server.gate.page_path}api/tile", query, {}, lambda _: True)
-    assert server.respond(request).status == 408
+    for status, how in ((304, [{"if-none-match": '"identity"'}]), (408, [{}, lambda _: True])):
+        assert server.respond(Request("GET", f"{server.gate.page_path}api/tile", query, *how)).status == status
     assert server.pictures.cache.decoded == 0
 
 

@@ -6,12 +6,9 @@ from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_access import Presence
 
 
-def test_nobody_came():
-    assert not Presence().wait_until_gone(grace=0, patience=0)
-
-
 def test_a_page_came_and_went():
     presence = Presence()
+    assert not presence.wait_until_gone(grace=0, patience=0)  # nobody came
     with presence.page(), presence.page():
         assert presence.count == 2
     assert presence.wait_until_gone(grace=0, patience=0)

@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-import tensorstore
 import xarray as xr
 
 import ozx
@@ -72,14 +71,6 @@ def test_each_pixel_is_read_once_in_whole_pieces_where_they_fit(tmp_path, tile, 
         for region, (axis, piece) in itertools.product(source.regions, enumerate(tile)):
             assert region[axis].start % piece == 0
             assert region[axis].stop % piece == 0 or region[axis].stop == 3001
-
-
-def test_tensorstore_reads_the_same_pixels(tmp_path):
-    ozx.write_image(tmp_path / "a.ozx", random_pixels((2, 1100, 1300)), axes="cyx", sync=False)
-    kvstore = {"driver": "zip", "base": {"driver": "file", "path": str(tmp_path / "a.ozx")}}
-    for number, level in enumerate(ozx.open_image(tmp_path / "a.ozx").levels):
-        array = tensorstore.open({"driver": "zarr3", "kvstore": {**kvstore, "path": f"{number}/"}}).result()
-        np.testing.assert_array_equal(array.read().result(), level.array[...])
 
 
 @pytest.mark.parametrize(

@@ -36,18 +36,7 @@ def test_what_is_no_region(text):
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        {"y": (1,)},
-        {"y": "0:3"},
-        {"y": 1.5},
-        {"y": True},
-        {"y": (0, 1.5)},
-        {"y": slice(0, 4, 2)},
-        {3: (0, 1)},
-        {"": 1},
-        [0],
-    ],
+    "value", [*({"y": part} for part in ((1,), "0:3", 1.5, True, (0, 1.5), slice(0, 4, 2))), {3: (0, 1)}, {"": 1}, [0]]
 )
 def test_what_is_no_region_in_python(value):
     with pytest.raises(UsageError):

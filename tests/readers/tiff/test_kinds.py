@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 
@@ -83,17 +82,3 @@ def test_what_is_not_used_is_noted(tmp_path):
 def test_a_file_without_a_stored_tile_is_an_error(tmp_path):
     with pytest.raises(ozx.FormatError, match="none of its 12 strips or tiles is stored"):
         described("vips_interrupted_all_tiles_missing.tif", tmp_path)
-
-
-@pytest.mark.parametrize("state", ["usual", "disabled", "critical", "all off"])
-def test_a_stack_that_is_cut_off_is_an_error_whatever_the_state_of_logging(tmp_path, monkeypatch, state):
-    logger = logging.getLogger("tifffile")
-    monkeypatch.setattr(logger, "disabled", state == "disabled")
-    monkeypatch.setattr(logger, "level", logging.CRITICAL if state == "critical" else logger.level)
-    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL if state == "all off" else 0)
-    logger._cache.clear()
-    try:
-        with pytest.raises(ozx.FormatError, match="cut off or damaged"):
-            described("ij_fewer_pages.tif", tmp_path)
-    finally:
-        logger._cache.clear()

@@ -4,13 +4,14 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from growing import PIXELS, growing
 
 import ozx
 from ozx.crc32 import crc32
 from ozx.errors import FormatError, UnsupportedError
-from ozx.store.live import followed_file
+from ozx.store.live import followed_file, index
 from ozx.store.live.followed_file import find_followed
 
 
@@ -69,10 +70,35 @@ def test_changed_bytes_are_refused(out):
             find_followed(out).read(key, 0, 1)
 
 
-def test_systems_without_locks(out, monkeypatch):
-    monkeypatch.setattr(followed_file, "has_locks", lambda: False)
+@pytest.mark.posix("needs file locks")
+def test_after_an_error_no_line_of_the_index_follows(out, monkeypatch):
+    """A missing line would let readers take a value for an empty one."""
+    write, failed = os.write, []
+
+    def fail_once(descriptor, data):
+        if not failed and b'"value"' in bytes(data):
+            failed.append(data)
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data)
+
     with growing(out) as append:
         append(2)
+        before = Path(f"{out}.partial.index").read_bytes()
+        monkeypatch.setattr(os, "write", fail_once)
+        append(4)
+        assert failed
+        assert Path(f"{out}.partial.index").read_bytes() == before
+        np.testing.assert_array_equal(ozx.open(out, live=True)["0"][...], PIXELS[:2])
+        append.stream.close()
+    assert os.listdir(os.path.dirname(out)) == ["a.ozx"]
+
+
+def test_systems_without_locks_have_no_index(out, monkeypatch):
+    for module in (followed_file, index):
+        monkeypatch.setattr(module, "has_locks", lambda: False)
+    with growing(out) as append:
+        append(2)
+        assert not os.path.exists(f"{out}.partial.index")
         with pytest.raises(UnsupportedError, match="this system has no file locks"):
             find_followed(out)
         append.stream.close()

@@ -1,33 +1,23 @@
 """Spans are joined into blocks; each span gets its bytes once."""
 
-import threading
 import time
 
-import pytest
+from stores import start_all
 
 from ozx.places.byte_source import FileSource
 from ozx.store.pixels.blocks import join_spans, read_blocks
 
 
-@pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "bytes"
-    path.write_bytes(bytes(range(256)) * 40_000)
-    return FileSource(str(path))
-
-
-def test_requests_that_wait_for_each_other_end(source):
+def test_requests_that_wait_for_each_other_end(tmp_path):
     """More requests at once than the pool has threads, each with helpers in the pool."""
-    ends = []
+    (tmp_path / "bytes").write_bytes(bytes(10_000_010))
+    source, ends = FileSource(str(tmp_path / "bytes")), []
 
-    def request():
+    def request(_):
         slow = [(start, start + 10, lambda *_: time.sleep(0.001)) for start in range(0, 10_000_000, 100_000)]
         read_blocks(source, join_spans(slow, 4), 4)
         ends.append(1)
 
-    threads = [threading.Thread(target=request) for _ in range(24)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    for thread in start_all(request, range(24)):
         thread.join(30)
     assert len(ends) == 24

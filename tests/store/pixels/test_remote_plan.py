@@ -13,6 +13,7 @@ from queue import Queue
 import numpy as np
 import pytest
 import zarr
+from children import run_in_child
 from servers import serving
 from zarr.codecs import ZstdCodec
 
@@ -146,18 +147,10 @@ def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
 @pytest.mark.posix("a system without fork")
 def test_a_forked_child_reads(tmp_path: Path) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
         array = ozx.open(server.url)["0"]
         assert array[0, 0] == pixels[0, 0]
-        child = os.fork()
-        if not child:
-            is_equal = False
-            try:
-                is_equal = np.array_equal(array[:], pixels)
-            finally:
-                os._exit(0 if is_equal else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert run_in_child(lambda: np.testing.assert_array_equal(array[:], pixels)) == 0
 
 
 @pytest.mark.parametrize("layout", LARGE)

@@ -4,7 +4,7 @@ import itertools
 import tracemalloc
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +30,13 @@ LAYOUTS = {
         "compressors": None,
         "serializer": ShardingCodec(chunk_shape=CHUNK, index_location="start"),
     },
+    "empty-chunks": {"chunks": CHUNK, "shards": SHARD, "compressors": None, "config": {"write_empty_chunks": True}},
     "checked-shards": {"chunks": CHUNK, "shards": SHARD, "compressors": [Crc32cCodec()]},
 }
 
 # zarr-python's chunks have the same bytes, unless they are of another release of zstd.
 SAME_BYTES = ("uncompressed", "gzip", "blosc", "bitshuffled", "checksum", "transposed-uncompressed", "one-chunk")
-SAME_BYTES += ("uncompressed-shards", "checked-shards")
+SAME_BYTES += ("uncompressed-shards", "checked-shards", "empty-chunks")
 
 
 def create(store: zarr.abc.store.Store, dtype: str = "u2", fill: object = 7, **layout: object) -> zarr.Array:
@@ -68,12 +69,12 @@ def _one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("written_alone", "new_shards", "_one_moment")
 @pytest.mark.parametrize("layout", SAME_BYTES)
-def test_values_have_the_bytes_of_zarr(tmp_path: Path, layout: str) -> None:
+@pytest.mark.parametrize("opened", [opened_array, lambda array: array], ids=["ozx", "zarr"])
+def test_values_have_the_bytes_of_zarr(tmp_path: Path, layout: str, opened: Callable[[zarr.Array], zarr.Array]) -> None:
     memory, pixels = MemoryStore(), np.random.default_rng(3).integers(0, 99, SHAPE).astype("u2")
     expected = create(memory, **LAYOUTS[layout])
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = opened_array(create(store, **LAYOUTS[layout]))
-        for target in (expected, array):
+        for target in (expected, opened(create(store, **LAYOUTS[layout]))):
             target[:4] = pixels[:4]
             target[1:, 20:50, :40] = pixels[1:, 20:50, :40]
             target[4:, :, 30:] = 7

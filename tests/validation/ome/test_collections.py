@@ -10,28 +10,19 @@ from packed import pack_tree
 from ozx.validation.validate import validate
 
 
-def values(name):
-    found = tree(FIXTURES / f"{name}.ome.zarr")
-    return {key: value for key, value in found.items() if key != "OME/METADATA.ome.xml"}
-
-
 def ids(path):
     return [finding.id for finding in validate(path).findings if finding.id.startswith("ome/")]
 
 
-def test_a_collection_with_its_file(tmp_path):
-    assert ids(FIXTURES / "series.ome.zarr") == []
-    assert ids(pack_tree(FIXTURES / "series.ome.zarr", tmp_path / "a.ozx")) == []
-
-
-def test_a_collection_without(tmp_path):
-    source = write_tree(tmp_path / "a.zarr", values("series"))
-    assert ids(source) == ["ome/ome-xml"]
-    assert ids(pack_tree(source, tmp_path / "a.ozx")) == ["ome/ome-xml"]
-
-
-def test_a_single_image_needs_none(tmp_path):
-    assert ids(write_tree(tmp_path / "a.zarr", values("image"))) == []
+@pytest.mark.parametrize(
+    ("name", "has_file", "expected"), [("series", True, []), ("series", False, ["ome/ome-xml"]), ("image", False, [])]
+)
+def test_a_collection_needs_its_file(tmp_path, name, has_file, expected):
+    values = tree(FIXTURES / f"{name}.ome.zarr")
+    if not has_file:
+        values.pop("OME/METADATA.ome.xml", None)
+    source = write_tree(tmp_path / "a.zarr", values)
+    assert ids(source) == ids(pack_tree(source, tmp_path / "a.ozx")) == expected
 
 
 @pytest.mark.parametrize("below", ["", "set/"])

@@ -94,11 +94,12 @@ def test_a_finding_takes_severity_and_hint_from_its_rule():
 def test_a_finding_from_an_error():
     assert finding_from_error(FormatError("m", rule="zip/crc")).hint == RULES["zip/crc"].repair
     assert finding_from_error(FormatError("m", rule="zip/crc", hint="h")).hint == "h"
-    with pytest.raises(FormatError):
-        finding_from_error(FormatError("m", rule="zip/unheard-of"))
+    for rule in (None, "zip/unheard-of"):  # a fault of the program
+        with pytest.raises(FormatError):
+            finding_from_error(FormatError("m", rule=rule))
 
 
-def test_the_rest_of_many_keeps_their_severity():
-    found = list(each("zip/name", range(22), lambda number: make_finding("zip/name", str(number), severity="note")))
-    assert found[-1].message == "and 2 more of the same"
-    assert found[-1].severity == "note"
+@pytest.mark.parametrize(("count", "last"), [(20, "19"), (22, "and 2 more of the same")])
+def test_the_rest_of_many_is_counted_and_keeps_their_severity(count, last):
+    found = list(each("zip/name", range(count), lambda number: make_finding("zip/name", str(number), severity="note")))
+    assert (found[-1].message, found[-1].severity) == (last, "note")

@@ -28,21 +28,20 @@ def test_every_difference_is_told():
     ]
 
 
-def test_of_many_the_first_are_named():
-    nodes = {str(number): SMALL for number in range(30)}
-    assert found({}, nodes) == ['nodes without a copy: 30, "0", "1", "2", …']
-    assert found(nodes, nodes) == []
+MANY = {str(number): SMALL for number in range(30)}
+INNER = group(None, consolidated_metadata={"kind": "inline", "metadata": {}})
 
 
-def test_a_node_that_cannot_be_read_has_a_finding_of_its_own():
-    assert found({"0": SMALL}, {"0": b"{"}) == []
-
-
-@pytest.mark.parametrize("field", [{"metadata": []}, {"metadata": {"0": 5}}])
-def test_what_is_no_copy_is_compared_with_nothing(field):
-    assert found({}, {"0": SMALL}, **field) == []
-
-
-def test_copies_below_the_root_are_not_looked_at():
-    inner = group(None, consolidated_metadata={"kind": "inline", "metadata": {}})
-    assert found({"a": inner, "a/0": SMALL}, {"a": group(None), "a/0": SMALL}) == []
+@pytest.mark.parametrize(
+    ("copies", "nodes", "field", "expected"),
+    [
+        ({}, MANY, {}, ['nodes without a copy: 30, "0", "1", "2", …']),
+        (MANY, MANY, {}, []),
+        ({"0": SMALL}, {"0": b"{"}, {}, []),  # the node has a finding of its own
+        ({}, {"0": SMALL}, {"metadata": []}, []),
+        ({}, {"0": SMALL}, {"metadata": {"0": 5}}, []),
+        ({"a": INNER, "a/0": SMALL}, {"a": group(None), "a/0": SMALL}, {}, []),  # copies below the root
+    ],
+)
+def test_differences_are_few_and_of_what_can_be_compared(copies, nodes, field, expected):
+    assert found(copies, nodes, **field) == expected

@@ -53,15 +53,6 @@ def test_conventions_whose_schema_is_not_given_are_passed_over():
     assert check(group(zarr_conventions=[{"schema_url": 7}, "x"]), {URL: CODE}) == []
 
 
-@pytest.mark.parametrize(
-    "where", [{"properties": {"attributes": CODE}}, {"required": ["attributes"], "$ref": "#/$defs/a"}]
-)
-def test_a_schema_of_the_whole_document(where):
-    schema = {**where, "$defs": {"a": {"properties": {"attributes": CODE}}}}
-    assert check(declared("EPSG:4326"), {URL: schema}) == []
-    assert check(declared(4326), {URL: schema})[0][0] == "/attributes/proj:code"
-
-
 def test_the_form_before_v1():
     key = "f010a634-3525-416e-9320-8f44b5bc352c"
     convention = {"version": "0.1.0", "name": "proj", "schema": URL, "configuration": {"proj:code": 4326}}
@@ -70,26 +61,31 @@ def test_the_form_before_v1():
     assert check(document, {URL: CODE}) == [(pointer, f"\"{URL}\": 4326 is not of type 'string'")]
 
 
-def test_schemas_that_refer_to_each_other():
-    schemas = {URL: {"properties": {"proj:code": {"$ref": "../../code.json#/$defs/code"}}}}
-    schemas[OTHER] = {"$defs": {"code": {"type": "string"}}}
-    assert check(declared(4326), schemas)[0][0] == "/attributes/proj:code"
+TEXT = {"type": "string"}
+SCHEMAS = {
+    "of the whole document": {URL: {"properties": {"attributes": CODE}}},
+    "of the whole document, by a reference": {
+        URL: {"required": ["attributes"], "$ref": "#/$defs/a", "$defs": {"a": {"properties": {"attributes": CODE}}}}
+    },
+    "that refers to another": {
+        URL: {"properties": {"proj:code": {"$ref": "../../code.json#/$defs/code"}}},
+        OTHER: {"$defs": {"code": TEXT}},
+    },
+    "with one inside, in a draft": {
+        URL: {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": {"inner": {"$id": "https://example.org/inner.json", **TEXT}},
+            "properties": {"proj:code": {"$ref": "https://example.org/inner.json"}},
+        }
+    },
+    "of an unknown dialect": {URL: {"$schema": "https://example.org/dialect", **CODE}},
+}
+
+
+@pytest.mark.parametrize("schemas", SCHEMAS.values(), ids=SCHEMAS)
+def test_a_schema_of_any_form(schemas):
     assert check(declared("EPSG:4326"), schemas) == []
-
-
-def test_a_schema_within_a_schema_and_a_draft():
-    inner = {"$id": "https://example.org/inner.json", "type": "string"}
-    schema = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "definitions": {"inner": inner},
-        "properties": {"proj:code": {"$ref": "https://example.org/inner.json"}},
-    }
-    assert check(declared(4326), {URL: schema})[0][0] == "/attributes/proj:code"
-
-
-def test_a_schema_of_an_unknown_dialect_is_taken_for_the_newest():
-    schema = {"$schema": "https://example.org/dialect", **CODE}
-    assert check(declared(4326), {URL: schema})[0][0] == "/attributes/proj:code"
+    assert check(declared(4326), schemas)[0][0] == "/attributes/proj:code"
 
 
 @pytest.mark.parametrize(
