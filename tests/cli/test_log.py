@@ -126,9 +126,6 @@ def test_import_and_validate(capsys, here):
 
 
 def test_wrong_calls(capsys, here, images):
-    code, _, err = ozx(capsys, "pack")
-    assert code == 2
-    assert "error: Missing argument 'SOURCE... [OUT]'." in err
     code, _, err = ozx(capsys, "pack", images[0], "--retry-failed", "run.jsonl")
     assert code == 2
     assert "expected either sources or --retry-failed; got both" in err

@@ -69,13 +69,7 @@ class ExampleError(AssertionError):
 
 
 def read_blocks(page: str) -> list[Block]:
-    """Return the examples of a page, in their order.
-
-    Examples
-    --------
-    >>> read_blocks("Text.\\n\\n```console\\n$ true\\n```\\n")
-    [Block(kind='console', line=4, text='$ true\\n', not_run=None)]
-    """
+    """Return the examples of a page, in their order."""
     blocks, reason, end = [], None, 0
     for found in re.finditer(_COMMENT_OR_BLOCK, page, re.MULTILINE | re.DOTALL):
         comment, words, _, kind, text = found.groups()
@@ -120,15 +114,7 @@ def read_shown_commands(page: str) -> Iterator[list[str]]:
 
 
 def is_as_expected(expected: list[str], found: list[str]) -> bool:
-    """Return whether lines match those of a page, where ``…`` stands for text that differs from run to run.
-
-    Examples
-    --------
-    >>> is_as_expected(["took … s", "…", "done"], ["took 3 s", "one", "two", "done"])
-    True
-    >>> is_as_expected(["took … s"], ["took 3 minutes"])
-    False
-    """
+    """Return whether lines match those of a page, where ``…`` stands for text that differs from run to run."""
     pattern = "".join(
         r"(?:.*\n)*" if line.strip() == "…" else ".*".join(map(re.escape, line.rstrip().split("…"))) + r"\n"
         for line in _without_blank_end(expected)

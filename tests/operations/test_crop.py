@@ -81,12 +81,6 @@ def test_region_that_is_not_there_names_the_extent(tmp_path, region, message):
     assert not (tmp_path / "out.ozx").exists()
 
 
-def test_region_in_a_unit_of_an_image_without_units_is_refused(tmp_path):
-    write_pixels(tmp_path / "a.ozx")
-    with pytest.raises(UsageError, match="axis x has no unit"):
-        crop(tmp_path / "a.ozx", tmp_path, "x=1:2um")
-
-
 @pytest.mark.parametrize("wrong", [{"dimension_names": ["x"]}, {"zarr_format": 1.5}], ids=["names", "format"])
 def test_array_that_zarr_cannot_open_is_refused(tmp_path, wrong):
     copy = shutil.copytree(IMAGE, tmp_path / "wrong.ome.zarr")
@@ -96,7 +90,10 @@ def test_array_that_zarr_cannot_open_is_refused(tmp_path, wrong):
         crop(copy, tmp_path, {"x": (3, 9)})
 
 
-def test_region_of_an_axis_in_an_unknown_unit_is_refused(tmp_path):
+def test_region_in_a_unit_of_an_axis_without_a_known_unit_is_refused(tmp_path):
+    write_pixels(tmp_path / "a.ozx")
+    with pytest.raises(UsageError, match="axis x has no unit"):
+        crop(tmp_path / "a.ozx", tmp_path, "x=1:2um")
     group = write_image(tmp_path / "a", (64, 64), (16, 16), levels=1)
     attributes = group.attrs["ome"]
     attributes["multiscales"][0]["axes"][1]["unit"] = "pixel"
@@ -126,18 +123,18 @@ def test_pixels_beyond_the_crop_are_not_in_the_file(tmp_path):
     assert not chunk[:, 40:].any()
 
 
-@pytest.mark.parametrize("shards", ["none", "c=1,y=512,x=512"])
+@pytest.mark.parametrize("shards", ["none", "c=1,y=256,x=256"])
 @pytest.mark.parametrize(
     "part",
     [
         {"region": "c=1,y=10:70,x=20:80"},
-        {"region": "c=1,y=3:1530,x=5:1533"},
-        {"region": "c=1,y=0:1536,x=64:1536"},
-        {"region": "y=100:900", "channels": "0,2"},
+        {"region": "c=1,y=3:765,x=5:766"},
+        {"region": "c=1,y=0:768,x=64:768"},
+        {"region": "y=50:450", "channels": "0,2"},
     ],
 )
 def test_crop_of_a_url_reads_each_chunk_that_it_needs_once(tmp_path, shards, part):
-    write_pixels(tmp_path / "a.ozx", (3, 1536, 1536), "cyx", chunks="c=1,y=256,x=256", shards=shards, downsample="y,x")
+    write_pixels(tmp_path / "a.ozx", (3, 768, 768), "cyx", chunks="c=1,y=128,x=128", shards=shards, downsample="y,x")
     data = (tmp_path / "a.ozx").read_bytes()
     with serving(data) as server:
         told = crop(server.url, tmp_path, dry_run=True, **part)

@@ -76,6 +76,6 @@ def test_a_killed_worker_is_survived(tmp_path, client, source):
     progress = Killer(victim)
     ozx.import_image(source, tmp_path / "a.ozx", executor=client.get_executor(), progress=progress)
     assert progress.calls > 2
-    ozx.import_image(source, tmp_path / "b.ozx", name="a")
+    ozx.import_image(source, tmp_path / "b.ozx")
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
     assert victim not in client.run(os.getpid).values()

@@ -474,14 +474,9 @@ def test_resume_knows_a_source_that_an_earlier_run_removed_by_its_manifest(tmp_p
 # many sources
 
 
-@pytest.fixture
-def batch(tmp_path):
-    folder = tmp_path / "sources"
-    return [make_image(folder / f"{name}.ome.zarr") for name in ("a", "b", "c", "d")]
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_ends_the_batch_and_leaves_whole_files_only(tmp_path, batch, monkeypatch, jobs):
+def test_an_interrupt_ends_the_batch_and_leaves_whole_files_only(tmp_path, monkeypatch, jobs):
+    batch = [make_image(tmp_path / "sources" / f"{name}.ome.zarr") for name in "abcd"]
     original, calls = module.pack_one, []
 
     def interrupted(*arguments):

@@ -17,7 +17,7 @@ import zarr
 from cases.archive_builder import ArchiveBuilder, array, group
 from children import in_child, wait
 from counting_progress import CountingProgress
-from hierarchies import FIXTURES, HIERARCHIES, tree
+from hierarchies import FIXTURES, tree
 from links import make_link
 from packed import pack_tree, sort_values, unmarked, values_of, write_archive, zip_values
 from stores import SEED, pattern, put, run
@@ -73,9 +73,9 @@ def attempt(tmp_path):
     return attempt
 
 
-@pytest.fixture(params=HIERARCHIES)
-def packed(request, tmp_path):
-    return pack_tree(FIXTURES / f"{request.param}.ome.zarr", tmp_path / "whole.ozx")
+@pytest.fixture
+def packed(hierarchy, tmp_path):
+    return pack_tree(hierarchy, tmp_path / "whole.ozx")
 
 
 @pytest.fixture
