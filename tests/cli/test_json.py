@@ -14,9 +14,7 @@ import ozx
 call = command()
 NAMES = (*HIERARCHIES, "legacy")
 LEGACY = str(FIXTURES / "legacy.ome.zarr")
-REGION = {"region": "y=0:100,x=-100:", "levels": ":2"}
 EDIT = {"pixel_size": {"y": 0.65, "x": 0.65}, "channel_names": ["A", "B"]}
-SHARDS = {"shards": "y=128,x=128"}
 
 # A command line, and the same of the library; both write what they write a second time.
 SAME = [
@@ -24,11 +22,11 @@ SAME = [
     ("ls cells.ozx --nodes", lambda: ozx.list_entries("cells.ozx", nodes=True)),
     (f"ls {LEGACY}", lambda: ozx.list_entries(LEGACY)),
     ("extract cells.ozx a.ozx --region y=0:100 --region x=-100: --levels :2 --force",
-     lambda: ozx.extract("cells.ozx", "a.ozx", **REGION, force=True)),
+     lambda: ozx.extract("cells.ozx", "a.ozx", region="y=0:100,x=-100:", levels=":2", force=True)),
     ("export cells.ozx a.ome.tif --force", lambda: ozx.export("cells.ozx", "a.ome.tif", force=True)),
     ("thumbnail cells.ozx a.jpg --force", lambda: ozx.thumbnail("cells.ozx", "a.jpg", force=True)),
     ("repack cells.ozx a.ozx --shards y=128,x=128 --force",
-     lambda: ozx.repack("cells.ozx", "a.ozx", **SHARDS, force=True)),
+     lambda: ozx.repack("cells.ozx", "a.ozx", shards="y=128,x=128", force=True)),
     (f"repack {LEGACY} a.ozx --codec zstd:3 --force",
      lambda: ozx.repack(LEGACY, "a.ozx", codec="zstd:3", force=True)),
     ("edit cells.ozx --pixel-size y=0.65,x=0.65 --channel-names A,B --dry-run",

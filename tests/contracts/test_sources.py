@@ -1,6 +1,7 @@
 """Sources: any range of any value, from any kind of place and any form of archive, gives the same bytes."""
 
 import hashlib
+import itertools
 import os
 import zlib
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counting_progress import ActingProgress
 from drawn import Form, Hierarchy, bits, forms, hierarchies, old_hierarchies, pixels_of
 from hierarchies import FIXTURES, tree
 from hypothesis import Phase, given, settings
@@ -176,22 +178,12 @@ def check_made(places, hierarchy, form):  # noqa: F811
 # Sources that are not what they were ------------------------------------------------------------------
 
 
-class Meddling:
-    """Progress that does something once, at a certain number of reports."""
-
-    def __init__(self, number: int, act) -> None:
-        self.number, self.act = number, act
-
-    def start(self, description, total):
-        self.advance(0)
-
-    def advance(self, amount):
-        self.number -= 1
-        if self.number == 0:
-            self.act()
-
-    def stop(self):
-        pass
+def meddling(number: int, act) -> ActingProgress:
+    """Return progress that does something once, at a certain number of reports; that of a beginning is one, too."""
+    reports = itertools.count(1)
+    progress = ActingProgress(lambda: act() if next(reports) == number else None)
+    progress.start = lambda *_: progress.advance(0)
+    return progress
 
 
 IMAGE = Hierarchy(tree(FIXTURES / "image.ome.zarr"), set(), "cyx")
@@ -242,9 +234,9 @@ def test_a_source_that_changes_is_an_error_and_never_wrong_bytes(places, verb, k
     places.files.etag = '"first"'
     locations = places.put(IMAGE, form)
     out = places.output("archive", ".ome.zarr" if verb == "unpack" else ".ozx")
-    meddling = Meddling(moment, lambda: replace_all(places, locations, form))
+    progress = meddling(moment, lambda: replace_all(places, locations, form))
     try:
-        CHANGED_VERBS[verb](locations[kind], out, progress=meddling, sync=False)
+        CHANGED_VERBS[verb](locations[kind], out, progress=progress, sync=False)
     except FormatError as error:
         # An archive that is written anew in its place no longer agrees with the directory that was read.
         assert error.rule in ("zip/changed", *(["zip/crc", "zip/local-header"] if kind == "archive" else []))  # noqa: PT017
@@ -284,7 +276,7 @@ def test_a_local_archive_that_changes_is_named(places, change):  # noqa: F811
 
     out = places.output("archive")
     with pytest.raises(FormatError, match=r"changed|shrank") as caught:
-        ozx.repack(path, out, progress=Meddling(1, act), sync=False)
+        ozx.repack(path, out, progress=meddling(1, act), sync=False)
     assert (caught.value.rule, str(path) in str(caught.value)) == ("zip/changed", True)
     assert places.written(out) is None
 
