@@ -1,18 +1,18 @@
 """The command that a hint names works when it is typed, in the folder of the command that failed."""
 
-import json
 import os
 import shlex
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from cases.archive_builder import group, write_tree
 from hierarchies import FIXTURES, tree
 from packed import zip_values
 
 import ozx
 from ozx.cli.app import run
 
-GROUP = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}).encode()
+GROUP = group(None)
 # An image without chunks: its pixels are fill values.
 IMAGE = {key: value for key, value in tree(FIXTURES / "image.ome.zarr").items() if key.endswith("zarr.json")}
 PLAIN = {"zarr.json": GROUP, "images/zarr.json": GROUP} | {f"images/a b/{key}": IMAGE[key] for key in IMAGE}
@@ -24,12 +24,6 @@ LEGACY = {".zgroup": b'{"zarr_format":2}'} | {
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def write(folder, values):
-    for key, value in values.items():
-        (path := folder / key).parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(value)
 
 
 def hint_of(capsys, line):
@@ -48,7 +42,7 @@ def type_command(hint, out=None):
 
 @pytest.mark.parametrize("line", ["pack my.zarr", "repack my.zarr o.ozx", "validate my.zarr", "extract my.zarr o.ozx"])
 def test_groups_in_a_plain_directory(tmp_path, capsys, line):
-    write(tmp_path / "my.zarr", PLAIN)
+    write_tree(tmp_path / "my.zarr", PLAIN)
     command = type_command(hint_of(capsys, f"{line} --levels 0" if line.startswith("extract") else line))
     assert command == ["pack", os.path.join("my.zarr", "images/a b"), "a b.ozx"]
     assert ozx.validate("a b.ozx")
@@ -62,7 +56,9 @@ def test_groups_in_a_plain_archive(tmp_path, capsys, line):
 
 
 def test_groups_are_named(tmp_path, capsys):
-    write(tmp_path / "my.zarr", PLAIN | {"labels/zarr.json": GROUP} | {f"labels/c/{key}": IMAGE[key] for key in IMAGE})
+    write_tree(
+        tmp_path / "my.zarr", PLAIN | {"labels/zarr.json": GROUP} | {f"labels/c/{key}": IMAGE[key] for key in IMAGE}
+    )
     assert run(["pack", "my.zarr"]) == 1
     assert "; OME-Zarr groups below it: images/a b, labels/c, " in capsys.readouterr().err
 
@@ -70,7 +66,7 @@ def test_groups_are_named(tmp_path, capsys):
 @pytest.mark.parametrize("kind", ["directory", "archive"])
 def test_groups_of_zarr_v2(tmp_path, capsys, kind):
     if kind == "directory":
-        write(tmp_path / "my.zarr", LEGACY)
+        write_tree(tmp_path / "my.zarr", LEGACY)
         hint = hint_of(capsys, "pack my.zarr o.ozx")
     else:
         zip_values(tmp_path / "my.zip", LEGACY)
@@ -80,13 +76,13 @@ def test_groups_of_zarr_v2(tmp_path, capsys, kind):
 
 
 def test_a_folder_around_the_hierarchy(tmp_path, capsys):
-    write(tmp_path / "outer" / "my.zarr", IMAGE)
+    write_tree(tmp_path / "outer" / "my.zarr", IMAGE)
     assert type_command(hint_of(capsys, "validate outer"))[1] == os.path.join("outer", "my.zarr")
 
 
 def test_arrays_without_any_group_get_no_command(tmp_path, capsys):
     array = IMAGE["0/zarr.json"]
-    write(tmp_path / "my.zarr", {"zarr.json": GROUP, "camera/zarr.json": array})
+    write_tree(tmp_path / "my.zarr", {"zarr.json": GROUP, "camera/zarr.json": array})
     assert 'ozx.write_image("OUT.ozx", array' in hint_of(capsys, "pack my.zarr")
 
 

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import write_tree
 from drawn import bits, hierarchies, pixels_of
 from hierarchies import FIXTURES, HIERARCHIES, tree
 from hypothesis import given, settings
@@ -30,9 +31,7 @@ def as_04(source, out, **options):
 @given(hierarchies(), st.sampled_from([{}, {"codec": "zstd"}, {"codec": "none", "chunks": "y=4,x=3"}]))
 def test_any_hierarchy_has_the_same_pixels_or_is_refused(tmp_path_factory, drawn, options):
     folder = tmp_path_factory.mktemp("drawn")
-    for key, data in drawn.values.items():
-        folder.joinpath("a.zarr", key).parent.mkdir(parents=True, exist_ok=True)
-        folder.joinpath("a.zarr", key).write_bytes(data)
+    write_tree(folder / "a.zarr", drawn.values)
     try:
         as_04(folder / "a.zarr", folder / "b.zarr", **options)
     except UnsupportedError as error:

@@ -57,11 +57,7 @@ def remove(key):
 
 
 def write(key, data=b"x"):
-    def spoil(root):
-        (root / key).parent.mkdir(parents=True, exist_ok=True)
-        (root / key).write_bytes(data)
-
-    return spoil
+    return lambda root: write_tree(root, {key: data})
 
 
 GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}

@@ -1,10 +1,10 @@
 """Random hierarchies: what goes in comes out, in the same bytes, whatever the names and sizes."""
 
 import io
-import json
 import string
 import zipfile
 
+from cases.archive_builder import group, write_tree
 from hierarchies import tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,9 +14,6 @@ from ozx.archive.names.decoding import name_fault
 from ozx.flow.sources.listing import is_litter
 from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.keys import breadth_first, is_metadata_key
-
-ROOT = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}).encode()
-GROUP = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}).encode()
 
 # Names that a file system takes as they are; no litter, no archives, nothing that Zarr v2 or we use.
 LETTERS = string.ascii_letters + string.digits + " -_+,;=@()[]{}'!$%&éßÅ日本✓\u0301"
@@ -35,10 +32,10 @@ values = st.one_of(st.binary(max_size=60), st.integers(0, 30_000).map(lambda siz
 @st.composite
 def hierarchies(draw):
     """Random groups, reached from the root, and random values anywhere."""
-    result = {"zarr.json": ROOT}
+    result = {"zarr.json": group()}
     for node in draw(st.lists(st.lists(components, min_size=1, max_size=3), max_size=4)):
         for depth in range(1, len(node) + 1):
-            result["/".join(node[:depth]) + "/zarr.json"] = GROUP
+            result["/".join(node[:depth]) + "/zarr.json"] = group(None)
     for key in draw(st.lists(keys, max_size=12)):
         if not is_metadata_key(key):
             result[key] = draw(values)
@@ -46,18 +43,11 @@ def hierarchies(draw):
     return {key: data for key, data in result.items() if key not in folders}
 
 
-def plant(root, content):
-    for key, data in content.items():
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-
-
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=hierarchies())
 def test_what_goes_in_comes_out(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("h")
-    plant(folder / "h", content)
+    write_tree(folder / "h", content)
     packed = ozx.pack(folder / "h", folder / "a.ozx", sync=False)
     data = (folder / "a.ozx").read_bytes()
     assert ozx.pack(folder / "h", folder / "b.ozx", sync=False).bytes == len(data)
