@@ -29,7 +29,7 @@ def remove_values(registry):
 
 
 @pytest.mark.parametrize("existing", [None, "Napari.ozx"])
-def test_values_are_set_and_removed(registry, existing):
+def test_values_are_set_replaced_and_removed(registry, existing):
     before = copy.deepcopy(registry.keys)
     if existing:
         registry.set(EXTENSION, "", existing)
@@ -39,19 +39,12 @@ def test_values_are_set_and_removed(registry, existing):
     assert registry.get(EXTENSION, "") == windows.PROG_ID
     opener = windows.find_opener(registry)
     assert (opener.identifier, opener.command, opener.is_ours) == (windows.PROG_ID, f'"{VIEWER[0]}" "%1"', True)
-    remove_values(registry)
-    assert registry.told == 2
-    theirs = {EXTENSION: {}, rf"{EXTENSION}\OpenWithProgids": {existing: ""}} if existing else {}
-    assert registry.keys == before | theirs
-
-
-def test_another_viewer_replaces_the_first(registry):
-    before = copy.deepcopy(registry.keys)
-    set_values(registry)
     set_values(registry, (r"C:\napari.exe",))
     assert windows.find_opener(registry).command == r'"C:\napari.exe" "%1"'
     remove_values(registry)
-    assert registry.keys == before
+    assert registry.told == 3
+    theirs = {EXTENSION: {}, rf"{EXTENSION}\OpenWithProgids": {existing: ""}} if existing else {}
+    assert registry.keys == before | theirs
 
 
 def test_a_value_that_others_set_since_stays(registry):

@@ -169,16 +169,10 @@ def test_a_field_with_fewer_channels_than_the_first_is_told_when_its_channel_is_
     assert caught.value.hint == "Open this field by itself."
 
 
-def test_a_node_in_a_file_is_opened_by_its_uri(tmp_path):
-    path = packed("plate", tmp_path)
-    layers = read_layers(f"ozx://{path}/B/2/1")
-    assert [meta["name"] for _, meta, _ in layers] == ["Nuclei", "Cytoplasm"]
+def test_several_files_and_nodes_by_uri_give_the_layers_of_all(tmp_path):
+    layers = read_layers([f"ozx://{packed('plate', tmp_path)}/B/2/1", packed("image", tmp_path)])
+    assert [meta["name"] for _, meta, _ in layers] == ["Nuclei", "Cytoplasm", "Nuclei", "Cytoplasm", "cells"]
     assert first(layers[0][0]).shape == (64, 64)
-
-
-def test_several_files_give_the_layers_of_all(tmp_path):
-    path = packed("image", tmp_path)
-    assert len(read_layers([path, path])) == 6
 
 
 def test_a_last_axis_of_three_pixels_is_no_colour(tmp_path):
@@ -268,17 +262,14 @@ def test_what_is_wrong_with_a_file_is_said_in_our_words(tmp_path, change, messag
     assert str(caught.value).startswith(str(tmp_path / "changed.ozx"))
 
 
-def test_what_is_no_image_is_refused(tmp_path):
-    with pytest.raises(FormatError, match=r"expected .* image"):
-        root = written(tmp_path, np.zeros((4, 4)), "yx", **{"image-label": {}})
-        root.attrs["ome"] = {"version": "0.5"}
-        read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "empty.ozx")))
-
-
-def test_labels_of_fractions_are_refused(tmp_path):
-    written(tmp_path, np.zeros((4, 4)), "yx", **{"image-label": {}})
+def test_labels_of_fractions_and_what_is_no_image_are_refused(tmp_path):
+    root = written(tmp_path, np.zeros((4, 4)), "yx", **{"image-label": {}})
     with pytest.raises(FormatError, match="0: expected a label image of integers, found float64"):
         read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "labels.ozx")))
+    root.attrs["ome"] = {"version": "0.5"}
+    empty = str(pack_tree(tmp_path / "tree", tmp_path / "empty.ozx"))
+    with pytest.raises(FormatError, match=r"expected .* image"):
+        read_layers(empty)
 
 
 def test_files_that_are_no_archive_or_not_there(tmp_path):

@@ -24,11 +24,8 @@ def scene(tmp_path_factory):
     return make_scene(tmp_path_factory.mktemp("scene"))
 
 
-def test_it_is_valid(scene):
+def test_it_is_valid_and_described(scene):
     assert ozx.validate(scene, level="data").findings == ()
-
-
-def test_info(scene):
     inspection = ozx.inspect(scene)
     assert (inspection.kind, [image.path for image in inspection.images]) == ("scene", ["a", "b"])
     assert [step.type for step in inspection.scene.transformations] == ["translation", "affine"]
@@ -45,13 +42,8 @@ def test_info(scene):
 
 @pytest.mark.parametrize("version", ["0.6rc0", "0.6.dev4", "0.9.dev1", "0.9.dev3"])
 def test_drafts_are_named(tmp_path, version):
-    document = {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": {"ome": {"version": version, "type": "collection"}},
-    }
     (tmp_path / "a.zarr").mkdir()
-    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(document))
+    (tmp_path / "a.zarr" / "zarr.json").write_bytes(_collection(version=version)["zarr.json"])
     assert any(note.startswith(f"OME-Zarr {version} is ") for note in ozx.inspect(tmp_path / "a.zarr").notes)
     report = ozx.validate(tmp_path / "a.zarr")
     assert report.valid
@@ -65,12 +57,8 @@ def test_napari_places_the_images(scene):
     np.testing.assert_allclose(first["affine"], [[1, 0, 10], [0, 1, 200], [0, 0, 1]])
     np.testing.assert_allclose(second["affine"], [[0, -1, 5], [1, 0, 6], [0, 0, 1]])
     assert first["metadata"]["ozx"]["system"] == "world"
-
-
-@pytest.mark.usefixtures("napari_stand_in")
-def test_napari_shows_one_image_in_its_other_system(scene):
-    ((_, meta, _),) = read_layers(f"ozx://{scene}/a")
-    np.testing.assert_allclose(meta["affine"], [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    ((_, alone, _),) = read_layers(f"ozx://{scene}/a")  # in its other system
+    np.testing.assert_allclose(alone["affine"], [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
 
 
 @pytest.mark.usefixtures("napari_stand_in")
@@ -93,22 +81,14 @@ def test_the_viewer_lists_both_images_and_says_that_they_are_not_placed(scene):
     pictures = Pictures(ozx.open(scene))
     described = describe_file(pictures, str(scene))
     assert [image["name"] for image in described["images"]] == ["Image a", "Image b"]
-    assert described["notes"] == [
-        (
-            "the scene places its images in 'world'; ozx does not apply these positions: each image stays in its own "
-            "coordinate system"
-        )
-    ]
+    (note,) = described["notes"]
+    assert note.startswith("the scene places its images in 'world'; ozx does not apply these positions: each image")
     assert pictures.image("a").notes == ("a: the rotation from 'physical' to 'stage' is not applied",)
 
 
-def test_thumbnail(scene, tmp_path):
-    result = thumbnail(scene, tmp_path / "a.png")
+def test_export_names_what_is_not_applied_and_a_thumbnail_is_drawn(scene, tmp_path):
+    thumbnail(scene, tmp_path / "a.png")
     assert (tmp_path / "a.png").exists()
-    assert result.path.endswith("a.png")
-
-
-def test_export_names_what_is_not_applied(scene, tmp_path):
     result = export(scene, tmp_path / "a.ome.tif", sync=False)
     assert any("the scene places its images in 'world'" in note for note in result.notes)
     assert any("the rotation from 'physical' to 'stage' is not applied" in note for note in result.notes)

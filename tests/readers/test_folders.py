@@ -197,9 +197,9 @@ def test_a_pattern_reaches_into_folders(tmp_path, joined, slash):
 
 def test_files_beside_the_planes_are_left_out_with_a_note(tmp_path, joined):
     folder = write_planes(tmp_path / "f")
-    (folder / "notes.txt").write_text("from Monday")
+    (folder / "metadata.txt").write_text("from Monday")  # and no JSON of Micro-Manager
     (folder / ".DS_Store").write_bytes(b"")
-    assert "1 other file of the folder is left out: notes.txt" in joined(folder)[0].notes
+    assert "1 other file of the folder is left out: metadata.txt" in joined(folder)[0].notes
     result, _ = joined(folder, pattern="img_t{t}_c1.tif", force=True)
     assert result.joined == "3 files → t 3, y 16, x 20"
     assert "4 other files of the folder are left out" in result.notes[0]
@@ -428,12 +428,6 @@ def test_names_in_the_metadata_stay_in_the_folder(tmp_path, joined):
         write_plane(tmp_path / "f" / name, 8)
     (tmp_path / "f" / "metadata.txt").write_text(json.dumps(names))
     assert joined(tmp_path / "f")[1]["0"][:, 0, 0].tolist() == [7, 8, 8]
-
-
-def test_a_text_that_is_called_metadata_is_left_out(tmp_path, joined):
-    folder = write_planes(tmp_path / "f")
-    (folder / "metadata.txt").write_text("from Monday")
-    assert "1 other file of the folder is left out: metadata.txt" in joined(folder)[0].notes
 
 
 @pytest.mark.parametrize(

@@ -229,9 +229,11 @@ def test_a_file_in_place_of_a_folder_is_an_error(home):
 def test_a_program_that_has_moved_is_told_and_put_right(home, programs, program, monkeypatch):
     associate()
     (programs / "ozx-open").rename(programs / "moved")
+    (programs / "ozx-convert").unlink()
     status = association_status()
-    assert not status.opens_with.exists
-    assert status.notes == ("the program of ozx-toolkit.desktop no longer exists: run ozx associate again",)
+    assert (status.opens_with.exists, status.converts_with.exists) == (False, False)
+    gone = "the program of {} no longer exists: run ozx associate again"
+    assert status.notes == (gone.format("ozx-toolkit.desktop"), gone.format('"Convert to .ozx"'))
     new = program(programs / "new" / "ozx-open")
     monkeypatch.setattr("ozx.desktop.association.open_with.find_program", lambda name: (str(new),))
     assert associate().notes == ()
@@ -275,11 +277,3 @@ def test_what_is_lost_is_told_and_made_anew(home, lost, note):
     assert association_status().notes == ()
     dissociate()
     assert tree(home) == {}
-
-
-def test_a_moved_converter_is_told(home, programs):
-    associate()
-    (programs / "ozx-convert").unlink()
-    status = association_status()
-    assert not status.converts_with.exists
-    assert 'the program of "Convert to .ozx" no longer exists: run ozx associate again' in status.notes

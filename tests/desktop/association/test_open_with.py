@@ -46,7 +46,7 @@ def test_on_linux_an_error_is_shown_in_a_window(python, tmp_path, program, name)
     assert f"{shown}: it is a TIFF image" in log.read_text()
 
 
-def test_an_error_is_shown(python, monkeypatch, capsys, program):
+def test_an_error_is_shown(python, capsys, program):
     program(python, "#!/bin/sh\necho 'error: é is no archive' >&2\nexit 1\n")
     assert open_with.open_file("x.ozx") == 1
     assert capsys.readouterr().err == "error: é is no archive\n"

@@ -70,7 +70,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_tiff_files_and_directories_become_files_beside_them(folder, shown_in):
+def test_tiff_files_and_directories_become_files_beside_them_and_the_window_shows_how_far(folder, shown_in):
     window = shown_in(RecordedWindow())
     before = names(folder)
     assert convert([str(folder / "stack.ome.tif"), "cells.ome.zarr"]) == 0
@@ -83,19 +83,11 @@ def test_tiff_files_and_directories_become_files_beside_them(folder, shown_in):
     assert "cells.ozx is complete." in text.splitlines()
     assert not is_error
     assert window.asked == []
-
-
-def test_the_window_shows_which_file_and_how_far(folder, shown_in):
-    window = shown_in(RecordedWindow())
-    convert(["stack.ome.tif", "cells.ome.zarr"])
     texts = [text for text, _ in window.shown]
     assert list(dict.fromkeys(texts)) == ["stack.ome.tif (1 of 2)", "cells.ome.zarr (2 of 2)"]
     fractions = [fraction for _, fraction in window.shown if fraction is not None]
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < 0.5 < fractions[-1] <= 1
-    window = shown_in(RecordedWindow())
-    convert([str(folder / "stack.ome.tif")])
-    assert window.asked == [("stack.ozx exists. Replace it?", "Replace")]
 
 
 @pytest.mark.parametrize("source", ["stack.ome.tif", "cells.ome.zarr"])
@@ -103,7 +95,8 @@ def test_an_existing_file_is_replaced_only_with_consent(folder, shown_in, source
     out = folder / output_of(source)
     out.write_bytes(b"mine")
     window = shown_in(RecordedWindow(answer=False))
-    assert convert([source]) == 0
+    assert convert([str(folder / source)]) == 0
+    assert window.asked == [(f"{out.name} exists. Replace it?", "Replace")]
     assert out.read_bytes() == b"mine"
     assert window.said is None
     shown_in(RecordedWindow(answer=True))

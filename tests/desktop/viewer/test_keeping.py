@@ -146,27 +146,19 @@ def test_a_file_that_has_changed_is_left_alone(page, path):
     assert path.read_bytes() == before
 
 
-def test_of_a_plate_all_images_or_one(tmp_path):
+def test_of_a_plate_all_images_or_one_or_a_node(tmp_path):
     path = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
     with page_serving(path) as serving:
         page = Page(*serving)
         assert page.get("picture?path=&plate=1")[1]["can_keep"]
         count = len(page.get("picture?path=A/1/0")[1]["channels"])
-        red, blue = ([{"color": color}] + [{}] * (count - 1) for color in ("FF0000", "0000FF"))
+        red, green, blue = ([{"color": color}] + [{}] * (count - 1) for color in ("FF0000", "00FF00", "0000FF"))
         assert page.post({"path": "", "channels": red})[0] == 200
         assert page.post({"path": "A/1/1", "channels": blue})[0] == 200
-    found = [channels_of(path, node)[0]["color"] for node in ("A/1/0", "A/1/1", "B/2/0")]
-    assert found == ["FF0000", "0000FF", "FF0000"]
-
-
-def test_of_a_node(tmp_path):
-    path = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
-    with page_serving(f"{ozx_uri(path)}/A/1/0") as serving:
-        page = Page(*serving)
-        count = len(page.get("picture?path=")[1]["channels"])
-        assert page.post({"path": "", "channels": [{"color": "FF0000"}] + [{}] * (count - 1)})[0] == 200
-    assert channels_of(path, "A/1/0")[0]["color"] == "FF0000"
-    assert channels_of(path, "A/1/1")[0]["color"] != "FF0000"
+    with page_serving(f"{ozx_uri(path)}/A/2/0") as serving:
+        assert Page(*serving).post({"path": "", "channels": green})[0] == 200
+    found = [channels_of(path, node)[0]["color"] for node in ("A/1/0", "A/1/1", "A/2/0", "B/2/0")]
+    assert found == ["FF0000", "0000FF", "00FF00", "FF0000"]
 
 
 def test_what_is_read_only_is_not_offered(tmp_path, path, monkeypatch):

@@ -91,36 +91,29 @@ def test_every_type_of_numbers_is_shown(either, tmp_path, values, dtype):
         assert near(colors(either, *QUARTERS), expected)
 
 
-def test_truth_values_without_metadata(browser, tmp_path):
+TWO = omero(("A", "FF0000", 0, 255), ("B", "00FF00", 0, 255), model="greyscale")
+PHOTOGRAPH = [(255, 0, 0, 255), (0, 255, 0, 255), (0, 0, 255, 255)]
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "expected"),
+    [
+        pytest.param(quarters(True, False, False, True, "bool"), {}, [WHITE, BLACK, BLACK, WHITE], id="truth values"),
+        # What is no number is black.
+        pytest.param(quarters(np.nan, -3.0, 5.0, 1.0, "float32"), {}, [BLACK, BLACK, WHITE, GRAY], id="no contrast"),
+        pytest.param(np.stack([quarters(*c, "uint8") for c in PHOTOGRAPH]), {}, [RED, GREEN, BLUE, WHITE], id="photo"),
+        pytest.param(
+            *(np.stack([quarters(0, 100, 200, 255, "uint8")] * 2), {"omero": TWO}),
+            [BLACK, (100,) * 3, (200,) * 3, WHITE],
+            id="shades of gray show one channel",
+        ),
+    ],
+)
+def test_what_little_metadata_say_is_enough(browser, tmp_path, data, more, expected):
     with writing(tmp_path / "a.ozx") as root:
-        write_image(root, quarters(True, False, False, True, "bool"), "yx")
+        write_image(root, data, "cyx"[-data.ndim :], **more)
     with shown(browser, tmp_path / "a.ozx"):
-        assert colors(browser, *QUARTERS) == [WHITE, BLACK, BLACK, WHITE]
-
-
-def test_contrast_is_found_where_nobody_gives_it_and_what_is_no_number_is_black(browser, tmp_path):
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, quarters(np.nan, -3.0, 5.0, 1.0, "float32"), "yx")
-    with shown(browser, tmp_path / "a.ozx"):
-        assert near(colors(browser, *QUARTERS), [BLACK, BLACK, WHITE, GRAY])
-
-
-def test_a_photograph(browser, tmp_path):
-    data = np.stack(
-        [quarters(255, 0, 0, 255, "uint8"), quarters(0, 255, 0, 255, "uint8"), quarters(0, 0, 255, 255, "uint8")]
-    )
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, data, "cyx")
-    with shown(browser, tmp_path / "a.ozx"):
-        assert colors(browser, *QUARTERS) == [RED, GREEN, BLUE, WHITE]
-
-
-def test_a_picture_in_shades_of_gray_shows_one_channel(browser, tmp_path):
-    told = omero(("A", "FF0000", 0, 255), ("B", "00FF00", 0, 255), model="greyscale")
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, np.stack([quarters(0, 100, 200, 255, "uint8")] * 2), "cyx", omero=told)
-    with shown(browser, tmp_path / "a.ozx"):
-        assert colors(browser, *QUARTERS) == [BLACK, (100,) * 3, (200,) * 3, WHITE]
+        assert near(colors(browser, *QUARTERS), expected)
 
 
 @pytest.mark.parametrize("name", ["image", "series", "sharded"])
@@ -345,21 +338,6 @@ def test_the_fixtures(either, tmp_path, name):
         picture = either.screenshot()[:, :600]
         assert (picture.max(axis=2) > 60).mean() > 0.01
         assert either.run("return document.querySelectorAll('#metadata dt').length") > 5
-
-
-def test_the_first_pixels_of_the_image_fixture(browser, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
-    array = zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")[:]
-    with shown(browser, path):
-        browser.press("l")
-        places = [(0.31, 0.44), (0.62, 0.18), (0.83, 0.71)]
-        expected = []
-        for x, y in places:
-            pixel = array[:, int(y * 256), int(x * 256)].astype(float)
-            shares = [np.clip((pixel[0] - 93) / 2202, 0, 1), np.clip((pixel[1] - 95) / 1775, 0, 1)]
-            mixed = shares[0] * np.array([0x3A, 0x7B, 0xFF]) + shares[1] * np.array([0xFF, 0xB0, 0x00])
-            expected.append(np.clip(mixed, 0, 255))
-        assert near(colors(browser, *places), np.round(expected), tolerance=4)
 
 
 def test_a_damaged_chunk_is_named_and_the_rest_is_shown(browser, tmp_path):
