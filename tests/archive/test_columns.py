@@ -1,11 +1,10 @@
 """The central directory as columns: the same as its headers one by one, whatever stands in names and comments."""
 
-import tracemalloc
-
 import pytest
 from cases.archive_builder import SENTINEL, Member, forge, zip64_extra
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import traced_memory
 
 from ozx.archive import columns as columns_module
 from ozx.archive.columns import parse_columns, read_columns
@@ -120,9 +119,7 @@ def test_offsets_do_not_wrap_around():
 def test_a_directory_full_of_signatures_takes_no_more_memory_than_its_length():
     members = [Member(b"a", comment=SIGNATURE * 16_383) for _ in range(100)]
     buffer = directory_of(members)
-    tracemalloc.start()
-    columns = parse_columns(buffer, len(members))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced_memory() as memory:
+        columns = parse_columns(buffer, len(members))
     assert len(columns) == 100
-    assert peak < len(buffer)
+    assert memory.peak < len(buffer)

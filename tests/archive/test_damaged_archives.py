@@ -3,13 +3,13 @@
 import itertools
 import os
 import random
-import tracemalloc
 import zlib
 
 import pytest
 from cases.archive_builder import DESCRIPTOR, SENTINEL, Member, deflate, end_record, forge, zip64_extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import traced_memory
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import DirectoryBuilder, local_header
@@ -178,8 +178,7 @@ def test_forged_numbers_are_refused_in_little_memory(field, huge):
         changed = {"size": "size", "directory": "offset", "entries": "entries"}[field]
         options |= {"zip64": {changed: huge} | ({"here": huge} if field == "entries" else {}), "end": sentinels}
     data = forge(members, **options)
-    tracemalloc.start()
-    try:
+    with traced_memory() as memory:
         reader = ArchiveReader(MemorySource(data))
         if field == "locator":  # the record stands right before it all the same
             reader.check(allow_bombs=True)
@@ -189,10 +188,7 @@ def test_forged_numbers_are_refused_in_little_memory(field, huge):
             with pytest.raises(OzxError):
                 for _ in reader.iter_blocks(1):
                     pass
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20
+    assert memory.peak < 4 << 20
 
 
 def test_a_small_file_cannot_declare_many_entries_by_overlapping_headers():

@@ -1,22 +1,25 @@
-"""Archives by programs this project did not write, in every form their options give, are read byte for byte."""
+"""Archives by other programs, in every form their options give: read and repaired, byte for byte."""
 
 import io
 import random
 import zipfile
 
 import pytest
-from cases.archive_builder import write_tree
+from cases.archive_builder import group, write_tree
 from commands import run_shell
+from repaired import repair
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, DEFLATED, FLAG_DATA_DESCRIPTOR, STORED
 from ozx.errors import UnsupportedError
+from ozx.flow.repair.source import OWN_IDS
 from ozx.places.byte_source import MemorySource
+from ozx.validation.rules.table import RULES
 
 RNG = random.Random(11)
 NOISE = RNG.randbytes(50_000)
 VALUES = {
-    "zarr.json": b'{"zarr_format": 3}',
+    "zarr.json": group(),
     "0/c/0/0": NOISE,
     "0/c/0/1": b"long " * 60_000,
     "0/c/0/2": NOISE + bytes(30_000) + NOISE,  # a match further back than deflate looks
@@ -164,6 +167,12 @@ def test_program(folder, name):
     reader, found = read_all((folder.parent / "out.zip").read_bytes())
     assert found == VALUES
     assert set(reader.columns.methods.tolist()) == methods
+    ids, repaired = repair(folder.parent / "out.zip")
+    assert repaired == VALUES
+    assert ("rfc9/stored" in ids) == (methods != {STORED})
+    assert ("zip/directory-entry" in ids) == any(name.endswith("/") for name in reader.columns.names())
+    assert ("repair/data-descriptor" in ids) == bool((reader.columns.flags & FLAG_DATA_DESCRIPTOR).any())
+    assert ids <= RULES.keys() | set(OWN_IDS)
 
 
 @pytest.mark.posix("its programs are run by sh")

@@ -7,11 +7,11 @@ import json
 import random
 import subprocess
 import sys
-import tracemalloc
 
 import inflate64
 import pytest
 from cases.archive_builder import Member, deflate, forge
+from memory import traced_memory
 
 from ozx.archive import inflate
 from ozx.archive.inflate import deflate64_decoder, iter_inflated
@@ -116,15 +116,13 @@ def test_memory_is_bounded_whatever_a_stream_inflates_to(codec):
     packed = compress(bytes(96 << 20))
     assert len(packed) * 900 < 96 << 20
     total = largest = 0
-    tracemalloc.start()
-    for block in iter_inflated(method, [packed], 96 << 20):
-        total, largest = total + len(block), max(largest, len(block))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced_memory() as memory:
+        for block in iter_inflated(method, [packed], 96 << 20):
+            total, largest = total + len(block), max(largest, len(block))
     assert total == 96 << 20
     bound = 1 << 20 if method == DEFLATED else 30 << 20
     assert largest <= bound
-    assert peak < 4 * bound
+    assert memory.peak < 4 * bound
 
 
 @pytest.mark.parametrize("declared", [0, 10, 1 << 20])

@@ -1,12 +1,12 @@
 """Every hostile archive at every door: the right refusal or the right values, and never another exception."""
 
 import os
-import tracemalloc
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from answers import DOORS, answer, by_store
+from memory import traced_memory
 from recipes import RECIPES
 
 import ozx
@@ -44,11 +44,9 @@ def test_recover_gives_all_but_what_it_names(plant, recipe):
 def test_a_refusal_takes_little_memory(plant, recipe):
     path = plant(recipe.archive)
     answer("store", path, {})
-    tracemalloc.start()
-    answer("store", path, {})
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 << 20
+    with traced_memory() as memory:
+        answer("store", path, {})
+    assert memory.peak < 4 << 20
 
 
 def test_no_file_that_is_unpacked_can_be_run(plant, tmp_path):

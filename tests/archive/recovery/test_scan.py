@@ -3,11 +3,11 @@
 import random
 import struct
 import time
-import tracemalloc
 import zlib
 
 import pytest
 from cases.archive_builder import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, deflate, forge, zip64_extra
+from memory import traced_memory
 
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.errors import FormatError
@@ -125,12 +125,10 @@ def test_a_bomb_is_not_inflated():
     value = bytes(100 << 20)
     data = deflate(value)
     member = Member(b"a", data, b"", method=8, local={"crc32": zlib.crc32(value), "uncompressed": len(value)})
-    tracemalloc.start()
-    result = scan_archive(MemorySource(bodies(member, LATER)))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with traced_memory() as memory:
+        result = scan_archive(MemorySource(bodies(member, LATER)))
     assert result.found.names == ["later"]
-    assert peak < 20 << 20
+    assert memory.peak < 20 << 20
 
 
 @pytest.mark.ci
@@ -147,13 +145,11 @@ def test_headers_that_all_claim_the_rest_end_soon(flags):
 def test_memory_stays_small():
     data = bodies(*(Member(b"0/c/%d/%d" % divmod(n, 100), b"%d" % n) for n in range(20_000)))
     source = MemorySource(data)
-    tracemalloc.start()
-    result = scan_archive(source)
-    kept, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced_memory() as memory:
+        result = scan_archive(source)
     assert len(result.found) == 20_000
-    assert kept < 20_000 * 200
-    assert peak < 20_000 * 200 + (12 << 20)
+    assert memory.held < 20_000 * 200
+    assert memory.peak < 20_000 * 200 + (12 << 20)
 
 
 def test_a_value_that_changed_since_is_told():

@@ -2,12 +2,12 @@
 
 import itertools
 import os
-import tracemalloc
 
 import google_crc32c
 import numpy as np
 import pytest
 import zarr
+from memory import traced_memory
 from packed import values_of
 from resharding import directory_source, stored_chunks
 from zarr.codecs import Crc32cCodec
@@ -114,12 +114,7 @@ def test_memory_for_each_chunk_of_a_large_shard(tmp_path, layout, most, option):
     document, layout, stored = stored_chunks(directory_source(root))
     new = parse_layout(relayout_document(document, (LENGTH * count,), option), "0")
     entries = iter_resharded(stored, layout, new, "0")
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
+    with traced_memory() as memory:
         entry = next(entries)
-        held = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert held < most * count
+    assert memory.held < most * count
     assert sum(part.length for part in entry.parts) > LENGTH * count

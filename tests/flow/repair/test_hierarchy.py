@@ -3,14 +3,12 @@
 import json
 import os
 import re
-import shutil
 import struct
 import zlib
 
 import pytest
 from cases.archive_builder import TIME_FIELD, array, group, write_tree
-from commands import run_shell
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed import sort_values
@@ -397,35 +395,6 @@ def test_a_url(tmp_path):
         source.close()
     with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF image"):
         open_repaired(Place.parse(server.url))
-
-
-# --- programs -------------------------------------------------------------------------------------
-
-PROGRAMS = {
-    # name: (program, command run beside the folder cells.zarr, rules that are broken)
-    "zip": ("zip", "zip -qr out.zip cells.zarr", {"rfc9/root", "zip/directory-entry", "rfc9/stored"}),
-    "zip-inside": ("zip", "cd cells.zarr && zip -qr ../out.zip .", {"zip/directory-entry", "rfc9/stored"}),
-    "zip-stored": ("zip", "cd cells.zarr && zip -qr0D ../out.zip .", set()),
-    "zip-stream": ("zip", "zip -qr - cells.zarr | cat > out.zip", {"rfc9/root", "repair/data-descriptor"}),
-    "zip-appended": ("zip", "zip -qr a.zip cells.zarr; (echo x; cat a.zip) > out.zip", {"zip/prepended-bytes"}),
-    "7z": ("7z", "7z a -bd -tzip out.zip cells.zarr", {"rfc9/root", "zip/directory-entry", "rfc9/stored"}),
-    "7z-deflate64": ("7z", "cd cells.zarr; 7z a -bd -tzip -mm=Deflate64 ../out.zip .", {"rfc9/stored"}),
-    "bsdtar": ("bsdtar", "bsdtar -C cells.zarr -cf out.zip --format zip .", {"zip/name", "repair/data-descriptor"}),
-    "jar": ("jar", "jar -cMf out.zip cells.zarr", {"rfc9/root", "repair/data-descriptor"}),
-}
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("fixture", ["image", "legacy"])
-def test_programs(tmp_path, name, fixture):
-    program, command, ids = PROGRAMS[name]
-    shutil.copytree(FIXTURES / f"{fixture}.ome.zarr", tmp_path / "cells.zarr")
-    run_shell(tmp_path, command, program)
-    found, values = repair(tmp_path / "out.zip")
-    assert values == tree(FIXTURES / f"{fixture}.ome.zarr")
-    assert ids <= found
-    assert found <= RULES.keys() | set(OWN_IDS)
 
 
 # --- any of it together ---------------------------------------------------------------------------

@@ -128,21 +128,6 @@ def test_a_part_that_has_not_the_length_it_says_is_refused(tmp_path, write, leng
     assert caught.value.rule == "zip/changed"
 
 
-@pytest.mark.parametrize("write", WAYS)
-def test_a_failing_write_is_raised_and_no_thread_stays(tmp_path, monkeypatch, write):
-    entries = [Entry(str(n), (part,)) for n, part in enumerate(make_files(tmp_path / "f", [PIECE] * 3))]
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    with open(tmp_path / "a.zip", "w+b") as file:
-        writer = ArchiveWriter(file.fileno())
-        monkeypatch.setattr(os, "pwrite" if hasattr(os, "pwrite") else "write", full)
-        with pytest.raises(OSError, match="No space left"):
-            write(writer, entries, NO_PROGRESS)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-work")]
-
-
 @pytest.mark.parametrize("write", FAST)
 def test_an_interruption_ends_the_threads(tmp_path, write):
     entries = [Entry(str(n), (part,)) for n, part in enumerate(make_files(tmp_path / "f", [PIECE] * 3))]
