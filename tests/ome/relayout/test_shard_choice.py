@@ -20,7 +20,7 @@ from ozx.ome.relayout.shard_choice import (
     transcoded_document,
 )
 from ozx.zarr.array import ChunkKeys
-from ozx.zarr.layout import ArrayLayout, IndexFormat, ShardLevel, parse_layout
+from ozx.zarr.layout import ArrayLayout, IndexFormat, parse_layout
 
 AUTO = "auto"
 
@@ -29,7 +29,7 @@ def layout(shape, chunks, names=None, *, shards=None, item_size=2):
     levels = ()
     if shards is not None:
         per_shard = tuple(whole // part for whole, part in zip(shards, chunks, strict=True))
-        levels = (ShardLevel(shards, per_shard, IndexFormat()),)
+        levels = ((per_shard, IndexFormat()),)
     names = tuple(names) if names else (None,) * len(shape)
     return ArrayLayout(shape, chunks, levels, (), ChunkKeys(), item_size, names)
 

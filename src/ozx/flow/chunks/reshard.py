@@ -59,7 +59,7 @@ def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[
     _check_shards(new, path)
     if not new.levels:
         return _iter_chunks(chunks, new, path)
-    if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
+    if len(new.levels) > 1 or new.levels[0][1] != IndexFormat():
         raise UsageError(
             f"{path or 'the root'}: expected shards that are not nested and end in an index with a CRC-32C"
         )

@@ -238,9 +238,8 @@ def open_decoder(document: Document, layout: ArrayLayout, path: str) -> Callable
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
     """Yield each chunk of a stored value with its coordinates, which may lie beyond the array's chunk grid."""
     found = [(place, data)]
-    for level in layout.levels:
-        per_shard, form = level.chunks_per_shard, level.index
-        found = [inner for outer, shard in found for inner in _inner(shard, outer, per_shard, form, where)]
+    for grid, form in layout.levels:
+        found = [inner for outer, shard in found for inner in _inner(shard, outer, grid, form, where)]
     yield from found
 
 
