@@ -21,7 +21,7 @@ from ozx.ome.colors import LabelDisplay, ShownChannel
 from ozx.ome.edit.request import Edits
 from ozx.ome.model import AXIS_TYPES, Axis
 from ozx.ome.subset.hierarchy import has_gaps
-from ozx.ome.subset.levels import AxisPlace, Box, Picked
+from ozx.ome.subset.levels import AxisPlace, Box
 from ozx.ome.subset.region import Selection, find_channels
 from ozx.ome.transformations import exact
 from ozx.ome.units import unit_ratio
@@ -297,7 +297,7 @@ def choose_part(image: NewImage, selection: Selection, where: str) -> tuple[NewI
 def _box(level: PyramidLevel, cut: dict[int, tuple[int, int]], channel: int | None, picked: tuple[int, ...]) -> Box:
     ends = [cut.get(at, (0, length)) for at, length in enumerate(level.shape)]
     shape = [len(picked) if at == channel else stop - start for at, (start, stop) in enumerate(ends)]
-    gaps = Picked(channel, picked) if channel is not None and has_gaps(picked) else None
+    gaps = {channel: picked} if channel is not None and has_gaps(picked) else {}
     return Box(tuple(start for start, _ in ends), tuple(shape), gaps)
 
 

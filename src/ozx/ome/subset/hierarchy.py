@@ -34,7 +34,6 @@ from ozx.ome.subset.levels import (
     Halvings,
     Interval,
     LevelCrops,
-    Picked,
     crop_document,
     crop_levels,
     place_axes,
@@ -169,7 +168,7 @@ def pick_channels(
         shape = layout_of(multiscale.datasets[number]).shape if box is None else box.shape
         start = (0,) * len(shape) if box is None else box.start
         lengths = (*shape[:dimension], len(picked), *shape[dimension + 1 :])
-        boxes.append(Box(start, lengths, Picked(dimension, picked)))
+        boxes.append(Box(start, lengths, {dimension: picked}))
     return replace(crops, boxes=tuple(boxes), left_out=left_out, picked=picked)
 
 
@@ -185,13 +184,18 @@ _SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separat
 
 @dataclass(frozen=True, slots=True)
 class CroppedArray:
-    """A cropped array: its old and new layout, the box of the kept pixels, and its new document."""
+    """A cropped array: its old and new layout, the box of the kept pixels, its new document, and what it computes."""
 
     old: ArrayLayout
     new: ArrayLayout
     box: Box
     document: Document
     is_encoded: bool = False  # whether its chunks are decoded and encoded in any case
+    # The paths of the arrays of its image that are computed anew from its pixels, the method, and the number of the
+    # channel axis.
+    levels: tuple[tuple[str, Halvings], ...] = ()
+    method: str = "nearest"
+    channel: int | None = None
 
     @property
     def is_movable(self) -> bool:
@@ -210,20 +214,9 @@ class CroppedArray:
     def within(self, whole: CroppedArray) -> CroppedArray:
         """Return the same crop of the array that `whole` makes."""
         start = tuple(at - first for at, first in zip(self.box.start, whole.box.start, strict=True))
-        picked, there = self.box.picked, whole.box.picked
-        if picked is not None and there is not None:
-            picked = replace(picked, pixels=tuple(map(there.pixels.index, picked.pixels)))
+        there = whole.box.picked
+        picked = {axis: tuple(map(there[axis].index, pixels)) for axis, pixels in self.box.picked.items()}
         return replace(self, old=whole.new, box=Box(start, self.box.shape, picked))
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedPyramid:
-    """Arrays of an image that are computed anew from the pixels of a cropped array."""
-
-    array: str  # path of the cropped array
-    levels: tuple[tuple[str, Halvings], ...]  # paths of the computed arrays
-    method: str
-    channel: int | None  # number of the channel axis
 
 
 def whole_chunk_box(layout: ArrayLayout, box: Box) -> Box:
@@ -233,11 +226,11 @@ def whole_chunk_box(layout: ArrayLayout, box: Box) -> Box:
         start[axis] -= start[axis] % chunk
         ends[axis] = min(-(-ends[axis] // chunk) * chunk, length)
     shape = [end - at for at, end in zip(start, ends, strict=True)]
-    picked = box.picked
-    if picked is not None:
-        axis = picked.dimension
-        pixels = whole_chunks(picked.pixels, layout.chunks[axis], layout.shape[axis])
-        start[axis], shape[axis], picked = box.start[axis], len(pixels), Picked(axis, pixels)
+    picked = {
+        axis: whole_chunks(pixels, layout.chunks[axis], layout.shape[axis]) for axis, pixels in box.picked.items()
+    }
+    for axis, pixels in picked.items():
+        start[axis], shape[axis] = box.start[axis], len(pixels)
     return Box(tuple(start), tuple(shape), picked)
 
 
@@ -280,8 +273,6 @@ class Subset:
     # New documents by path, those of cropped arrays included.
     documents: dict[str, Document] = field(default_factory=dict)
     arrays: dict[str, CroppedArray] = field(default_factory=dict)
-    # Those of `arrays` that are computed from another.
-    pyramids: list[ComputedPyramid] = field(default_factory=list)
     # Paths of nodes that are left out with everything below them.
     dropped: set[str] = field(default_factory=set)
     notes: tuple[str, ...] = ()
@@ -291,7 +282,7 @@ class Subset:
     @property
     def computed(self) -> set[str]:
         """The paths of the arrays that are computed from another."""
-        return {path for pyramid in self.pyramids for path, _ in pyramid.levels}
+        return {path for array in self.arrays.values() for path, _ in array.levels}
 
     def remaining(self, losses: Iterable[Loss]) -> Iterator[Loss]:
         """Yield the losses of a recovered source that the extracted part has, in its pixels."""
@@ -302,13 +293,12 @@ class Subset:
             cropped = self.arrays.get(path)
             yield from (loss,) if cropped is None else crop_loss(loss, cropped.box.pixels())
 
-    def decoded(self) -> Iterator[ComputedPyramid]:
-        """Yield the arrays to decode, with the levels to compute from each."""
-        computed, roots = self.computed, {pyramid.array for pyramid in self.pyramids}
-        yield from self.pyramids
-        for path, array in self.arrays.items():
-            if path not in computed and path not in roots and not array.is_movable:
-                yield ComputedPyramid(path, (), "nearest", None)
+    def decoded(self) -> list[str]:
+        """Return the paths of the arrays to decode: first those from which others are computed."""
+        computed = self.computed
+        found = {path: array for path, array in self.arrays.items() if path not in computed}
+        roots = [path for path, array in found.items() if array.levels]
+        return roots + [path for path, array in found.items() if not array.levels and not array.is_movable]
 
 
 #: An image that may have label images: its first multiscale metadata, its crops and its axes.
@@ -330,6 +320,8 @@ class _SubsetPlanner:
         self._notes = NoteCollector()
         self._images: dict[str, _Owner] = {}
         self._kept: dict[str, Box | None] = {}  # arrays of kept levels
+        # Of arrays from which others are computed: the arguments of `CroppedArray` that say how.
+        self._computed: dict[str, tuple[tuple[tuple[str, Halvings], ...], str, int | None]] = {}
         self._listed: set[str] = set()  # arrays of any level
         self._checked: set[str] = set()
 
@@ -527,7 +519,7 @@ class _SubsetPlanner:
         if crops.computed:
             finest, *lower = (join_path(path, _path(multiscale, number)) for number in crops.kept)
             levels = tuple(zip(lower, crops.computed, strict=True))
-            self._add_pyramid(ComputedPyramid(finest, levels, crops.method, find_channel_axis(multiscale.axes)))
+            self._compute(finest, levels, crops.method, find_channel_axis(multiscale.axes))
         self._subset.images.append(
             ExtractedImage(
                 path,
@@ -538,14 +530,14 @@ class _SubsetPlanner:
             )
         )
 
-    def _add_pyramid(self, pyramid: ComputedPyramid) -> None:
-        if pyramid in self._subset.pyramids:
+    def _compute(self, array: str, levels: tuple[tuple[str, Halvings], ...], method: str, channel: int | None) -> None:
+        if self._computed.get(array) == (levels, method, channel):
             return
-        mine = {pyramid.array, *(path for path, _ in pyramid.levels)}
-        for other in self._subset.pyramids:
-            if shared := mine & {other.array, *(path for path, _ in other.levels)}:
+        mine = {array, *(path for path, _ in levels)}
+        for other, (lower, _, _) in self._computed.items():
+            if shared := mine & {other, *(path for path, _ in lower)}:
                 raise _differing(min(shared))
-        self._subset.pyramids.append(pyramid)
+        self._computed[array] = levels, method, channel
 
     def _is_changed(self, multiscale: Multiscale, crops: LevelCrops) -> bool:
         return len(crops.kept) != len(multiscale.datasets) or any(box is not None for box in crops.boxes)
@@ -570,7 +562,10 @@ class _SubsetPlanner:
                 document, old = self._documents[path], parse_layout(self._documents[path], path)
                 new = crop_document(document, old, box)
                 self._subset.documents[path] = new
-                self._subset.arrays[path] = CroppedArray(old, parse_layout(new, path), box, new)
+                levels, method, channel = self._computed.get(path, ((), "nearest", None))
+                self._subset.arrays[path] = CroppedArray(
+                    old, parse_layout(new, path), box, new, levels=levels, method=method, channel=channel
+                )
                 self._note_extensions(path)
 
     def _unlist_labels(self) -> None:

@@ -53,10 +53,7 @@ def crop_image_document(
             elif box is not None:
                 steps = as_list(dataset.get("coordinateTransformations"))
                 # Picked channels are numbered from 0 on, without a shift.
-                start = tuple(
-                    0 if box.picked is not None and dimension == box.picked.dimension else at
-                    for dimension, at in enumerate(box.start)
-                )
+                start = tuple(0 if dimension in box.picked else at for dimension, at in enumerate(box.start))
                 dataset["coordinateTransformations"] = _shifted(steps, start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
@@ -135,9 +132,7 @@ def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own
         return []
     if len(channels) != own[number]:
         return [f"omero lists {len(channels)} channels, but the image has {own[number]}; omero stays unchanged"]
-    start = box.start[number]
-    picked = range(start, start + box.shape[number]) if box.picked is None else box.picked.pixels
-    omero["channels"] = [channels[channel] for channel in picked]
+    omero["channels"] = [channels[channel] for channel in box.pixels()[number]]
     return []
 
 

@@ -193,19 +193,6 @@ def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int 
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
-    """A selection of non-adjacent whole chunks along one dimension."""
-
-    dimension: int
-    # In ascending order.
-    pixels: Lengths
-
-    def chunks(self, length: int) -> Lengths:
-        """Return the numbers of the chunks that contain the pixels, if each chunk has `length` pixels."""
-        return tuple(dict.fromkeys(pixel // length for pixel in self.pixels))
-
-
-@dataclass(frozen=True, slots=True)
 class Box:
     """A box of pixels in an array, with a start and a length for each dimension."""
 
@@ -213,15 +200,16 @@ class Box:
     start: Lengths
     # Its lengths. It ends at chunk borders or at the array's edge.
     shape: Lengths
-    # The pixels along the dimension that has gaps: `start` is the first of them, and `shape` contains their number.
-    picked: Picked | None = None
+    # The pixels along a dimension that has gaps (at most one), in ascending order: `start` is the first of them, and
+    # `shape` contains their number.
+    picked: Mapping[int, Lengths] = field(default_factory=dict)
 
     def pixels(self) -> list[Sequence[int]]:
         """Return the pixels of the box along each dimension, in ascending order."""
         spans = zip(self.start, self.shape, strict=True)
         found: list[Sequence[int]] = [range(start, start + length) for start, length in spans]
-        if self.picked is not None:
-            found[self.picked.dimension] = self.picked.pixels
+        for dimension, pixels in self.picked.items():
+            found[dimension] = pixels
         return found
 
     def is_whole(self, shape: Lengths) -> bool:
