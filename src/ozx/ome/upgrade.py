@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.ome.conversion_05_06 import ConvertedGroup
@@ -17,33 +16,6 @@ _ARRAY, _GROUP, _ATTRIBUTES = ".zarray", ".zgroup", ".zattrs"
 _ONE_HIERARCHY = "rfc9/one-hierarchy"
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradedHierarchy:
-    """A hierarchy upgraded from Zarr v2 to v3."""
-
-    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that contain nodes but had no
-    # metadata. Equal arrays share one document: copy a document before you change it.
-    documents: dict[str, Document]
-    # Each upgraded array by path; its document is the one in `documents`.
-    arrays: dict[str, UpgradedArray]
-    # Differences worth a note, one sentence each.
-    notes: tuple[str, ...] = ()
-    # The reasons why the hierarchy cannot be upgraded; nodes with the same reason share one error and are missing in
-    # `documents`.
-    refusals: tuple[OzxError, ...] = ()
-
-    def iter_values(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the key and the value of every new ``zarr.json``, breadth-first."""
-        known: dict[int, bytes] = {}  # many arrays share one document
-        for path, document in self.documents.items():
-            if path not in self.arrays:
-                yield join_path(path, METADATA), dump_document(document)
-                continue
-            if id(document) not in known:
-                known[id(document)] = dump_document(document)
-            yield join_path(path, METADATA), known[id(document)]
-
-
 def upgrade_hierarchy(
     documents: Mapping[str, bytes], *, keep_numcodecs: bool = False, path: str = "FILE"
 ) -> UpgradedHierarchy:
@@ -52,19 +24,20 @@ def upgrade_hierarchy(
     Each value is read at most once. Values of ``.zmetadata`` are never read, because they are copies. `keep_numcodecs`
     keeps chunks whose codecs only zarr-python reads, instead of transcoding them. Hints name `path`.
     """
-    upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
-    upgrade.upgrade_groups(path)
-    upgrade.add_folders()
-    upgrade.upgrade_arrays()
-    return upgrade.finish()
+    hierarchy = UpgradedHierarchy(documents, keep_numcodecs=keep_numcodecs)
+    hierarchy.upgrade_groups(path)
+    hierarchy.add_folders()
+    hierarchy.upgrade_arrays()
+    hierarchy.sort()
+    return hierarchy
 
 
 def check_root(documents: Mapping[str, bytes]) -> None:
     """Raise an error if the root prevents the upgrade of a Zarr v2 hierarchy; all other nodes are ignored."""
     root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
-    upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
-    upgrade.upgrade_groups()
-    for refusal in upgrade.finish().refusals:
+    hierarchy = UpgradedHierarchy(root, keep_numcodecs=False)
+    hierarchy.upgrade_groups()
+    for refusal in hierarchy.refusals:
         raise refusal
 
 
@@ -97,15 +70,18 @@ def _sort_nodes(keys: Iterable[str]) -> tuple[dict[str, None], dict[str, None], 
     return arrays, groups, attributes
 
 
-class _HierarchyUpgrade:
-    """An upgrade in progress: the Zarr v2 nodes and the new Zarr v3 documents."""
+class UpgradedHierarchy:
+    """A hierarchy upgraded from Zarr v2 to v3, node by node."""
 
     def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
+        # The ``zarr.json`` of every node by its path; also of folders that contain nodes but had no metadata. Equal
+        # arrays share one document: copy a document before you change it.
+        self.documents: dict[str, Document] = {}
+        # Each upgraded array by path; its document is the one in `documents`.
+        self.arrays: dict[str, UpgradedArray] = {}
         self._stored = stored
         self._keep_numcodecs = keep_numcodecs
         self._array_paths, self._group_paths, self._with_attributes = _sort_nodes(stored)
-        self._documents: dict[str, Document] = {}
-        self._arrays: dict[str, UpgradedArray] = {}
         # By path of the array: the names of its dimensions, and the group that names them.
         self._names: dict[str, tuple[tuple[str, ...], str]] = {}
         # The upgraded array by its stored documents: the arrays of a plate have only a few different documents.
@@ -130,7 +106,7 @@ class _HierarchyUpgrade:
             except OzxError as error:
                 self._refuse(path, error)
                 continue
-            self._documents[path] = group.document
+            self.documents[path] = group.document
             for note in group.notes:
                 self._notes.add(path, note)
             for level, names in group.dimension_names:
@@ -199,7 +175,7 @@ class _HierarchyUpgrade:
                 if above in groups:
                     break
                 groups[above] = None
-                self._documents[above] = group_document({})
+                self.documents[above] = group_document({})
 
     def _check_name(self, path: str) -> None:
         # Zarr core 3.1, "Node names": not only periods, not beginning with "__", and since 2026-07 not "zarr.json".
@@ -225,7 +201,7 @@ class _HierarchyUpgrade:
             if isinstance(array, OzxError):
                 self._refuse(path, array)
                 continue
-            self._documents[path], self._arrays[path] = array.document, array
+            self.documents[path], self.arrays[path] = array.document, array
             for note in array.notes:
                 self._notes.add(path, note)
 
@@ -245,15 +221,34 @@ class _HierarchyUpgrade:
     def _refuse(self, path: str, error: OzxError) -> None:
         self._refusals.setdefault((type(error), error.message, error.rule, error.hint), []).append(path)
 
-    def finish(self) -> UpgradedHierarchy:
-        """Return the upgraded hierarchy, in breadth-first order."""
-        refusals = [
+    def sort(self) -> None:
+        """Put the nodes into breadth-first order."""
+        self.documents = {path: self.documents[path] for path in sorted(self.documents, key=breadth_first)}
+        self.arrays = {path: self.arrays[path] for path in sorted(self.arrays, key=breadth_first)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Differences worth a note, one sentence each."""
+        return self._notes.sentences()
+
+    @property
+    def refusals(self) -> tuple[OzxError, ...]:
+        """The reasons why the hierarchy cannot be upgraded.
+
+        Nodes with the same reason share one error, and are missing in `documents`.
+        """
+        return tuple(
             kind(tell(paths[0], len(paths), message), rule=rule, hint=hint)
             for (kind, message, rule, hint), paths in self._refusals.items()
-        ]
-        return UpgradedHierarchy(
-            documents={path: self._documents[path] for path in sorted(self._documents, key=breadth_first)},
-            arrays={path: self._arrays[path] for path in sorted(self._arrays, key=breadth_first)},
-            notes=self._notes.sentences(),
-            refusals=tuple(refusals),
         )
+
+    def iter_values(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the key and the value of every new ``zarr.json``, breadth-first."""
+        known: dict[int, bytes] = {}  # many arrays share one document
+        for path, document in self.documents.items():
+            if path not in self.arrays:
+                yield join_path(path, METADATA), dump_document(document)
+                continue
+            if id(document) not in known:
+                known[id(document)] = dump_document(document)
+            yield join_path(path, METADATA), known[id(document)]
