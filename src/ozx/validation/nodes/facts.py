@@ -159,7 +159,7 @@ def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
         node_type=node_type,
         has_ome=ome is not None,
         version=(ome or {}).get("version"),
-        bare_words=tuple(word for faults in node.faults.values() for word in faults.specials),
+        bare_words=tuple(word for faults in node.faults.values() for word in faults.get("words", ())),
         unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
         joining_shards=None if node.array is None else _joining_shards(node.array),
     )

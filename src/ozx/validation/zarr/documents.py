@@ -31,20 +31,20 @@ def check_json(node: NodeDocument) -> Iterator[Finding]:
     """Yield findings about JSON in a node's documents that programs may interpret differently."""
     for key, faults in node.faults.items():
         # RFC 8259, 4: "The names within an object SHOULD be unique." The reader decides which value counts.
-        if faults.duplicates:
-            message = f"an object repeats names: {listed(faults.duplicates)}"
+        if "names" in faults:
+            message = f"an object repeats names: {listed(faults['names'])}"
             yield make_finding("zarr/json-names", message, entry=key)
         # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are
         # not permitted."
-        if faults.specials:
-            message = f"expected JSON; found the bare word {listed(faults.specials)}"
+        if "words" in faults:
+            message = f"expected JSON; found the bare word {listed(faults['words'])}"
             yield make_finding("zarr/json-numbers", message, entry=key)
         # RFC 8259, 6: numbers "of greater magnitude or precision than provided by these" may not interoperate.
-        if faults.huge:
-            message = f"numbers beyond the range of a double: {listed(faults.huge)}"
+        if "numbers" in faults:
+            message = f"numbers beyond the range of a double: {listed(faults['numbers'])}"
             yield make_finding("zarr/json-numbers", message, entry=key, severity="warning")
         # RFC 8259, 8.2: "The behavior of software that receives JSON texts containing such values is unpredictable".
-        if faults.has_lone_surrogate:
+        if "surrogates" in faults:
             message = "a string holds half of a surrogate pair, which is not a character"
             yield make_finding("zarr/json-text", message, entry=key)
 
