@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
@@ -22,10 +23,10 @@ from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
 from ozx.validation.report import Finding, Level
-from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error, make_finding
+from ozx.validation.rules.findings import FindingCollector, Kind, finding_from_error, make_finding
 from ozx.validation.zarr.arrays import check_array
 from ozx.validation.zarr.documents import (
-    ConsolidatedCopies,
+    check_copies,
     check_dimension_names,
     check_fields,
     check_json,
@@ -33,10 +34,12 @@ from ozx.validation.zarr.documents import (
     check_name,
     check_node_name,
     check_recovered,
+    consolidated_copies,
 )
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
 from ozx.zarr.keys import is_metadata_key
+from ozx.zarr.normalisation import say_the_same
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 
@@ -89,15 +92,19 @@ class NodeRules:
     def __init__(self, options: Options = DEFAULTS) -> None:
         self._node_checks = options.node_checks()
         self._lacks_opinion = options.second_opinion and not has_second_opinion()
-        self._found = LimitedFindings()
-        self._copies = ConsolidatedCopies()
+        self._found = FindingCollector()
+        # The copies in the root's consolidated metadata that no node was compared with yet, and the nodes whose copies
+        # differ or are missing.
+        self._copies: dict[str, Any] | None = None
+        self._differing: list[str] = []
+        self._missing: list[str] = []
         # Handlers of extensions get the node's path, and their answer may depend on it.
         self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
         """Check one node, and collect its findings."""
-        self._copies.look(node)
+        self._compare(node)
         self._found.add(chain.from_iterable(check(node) for check in PLACE_CHECKS))
         kinds = self._met.get(node.source)
         if kinds is not None and self._found.count_again(kinds):
@@ -113,6 +120,17 @@ class NodeRules:
         if node.source and self._may_remember:
             remember(self._met, node.source, self._found.counts() - before)
 
+    def _compare(self, node: NodeDocument) -> None:
+        """Compare a node with its copy in the root's consolidated metadata; the root is the first node."""
+        if not node.path:
+            self._copies = consolidated_copies(node)
+        elif self._copies is not None:
+            copy = self._copies.pop(node.path, None)
+            if copy is None:
+                self._missing.append(node.path)
+            elif not say_the_same(copy, node.document):
+                self._differing.append(node.path)
+
     def findings(
         self, nodes: Mapping[str, NodeFacts], has_file: Callable[[str], bool] = lambda _: True
     ) -> Iterator[Finding]:
@@ -122,7 +140,9 @@ class NodeRules:
         """
         self._found.add(check_references(nodes))
         self._found.add(check_ome_hierarchy(nodes, has_file))
-        self._found.add(self._copies.findings(nodes))
+        # Unreadable nodes are not missing.
+        left = [path for path in self._copies or () if path not in nodes]
+        self._found.add(check_copies(self._differing, self._missing, left))
         yield from self._found
         if self._lacks_opinion and any(node.ome is not None for node in nodes.values()):
             yield make_finding(

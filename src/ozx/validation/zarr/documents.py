@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ozx.ome.recovered import OZX, RECOVERED, describe_losses
 from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import NodeFacts
 from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
@@ -17,7 +16,7 @@ from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 from ozx.zarr.extensions import unknown_fields
 from ozx.zarr.json_reading import as_object
 from ozx.zarr.keys import METADATA, ROOT_METADATA
-from ozx.zarr.normalisation import CONSOLIDATED, say_the_same
+from ozx.zarr.normalisation import CONSOLIDATED
 
 # Zarr core 3.1, "Array metadata", "Group metadata": mandatory names.
 _MANDATORY = {"array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"), "group": ()}
@@ -197,38 +196,23 @@ def _found(node: NodeDocument, name: str) -> str:
 # Comparison of the copies in the root's consolidated metadata with the nodes themselves.
 
 
-class ConsolidatedCopies:
-    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node."""
+def consolidated_copies(root: NodeDocument) -> dict[str, Any] | None:
+    """Return the copies in a root's consolidated metadata by path; None if there are none that can be compared."""
+    copies = as_object(root.document.get(CONSOLIDATED)).get("metadata")
+    # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
+    is_comparable = isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values())
+    return dict(copies) if is_comparable else None
 
-    def __init__(self) -> None:
-        self._copies: dict[str, Any] | None = None
-        self._other: list[str] = []
-        self._missing: list[str] = []
 
-    def look(self, node: NodeDocument) -> None:
-        """Compare a node with its copy in the consolidated metadata."""
-        if not node.path:
-            copies = as_object(node.document.get(CONSOLIDATED)).get("metadata")
-            # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
-            if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
-                self._copies = dict(copies)
-        elif self._copies is not None:
-            copy = self._copies.pop(node.path, None)
-            if copy is None:
-                self._missing.append(node.path)
-            elif not say_the_same(copy, node.document):
-                self._other.append(node.path)
-
-    def findings(self, nodes: Mapping[str, NodeFacts]) -> Iterator[Finding]:
-        """Yield findings about wrong and missing copies, and about copies of missing (not of unreadable) nodes."""
-        left = [path for path in self._copies or () if path not in nodes]
-        # Not in core 3.1: zarr-python reads the copies instead of the documents.
-        for paths, what in (
-            (self._other, "copies that differ from their nodes"),
-            (self._missing, "nodes without a copy"),
-            (left, "copies of missing nodes"),
-        ):
-            if paths:
-                message = f"{what}: {len(paths):,}, {listed(paths)}"
-                pointer = f"/{CONSOLIDATED}/metadata"
-                yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)
+def check_copies(differing: Sequence[str], missing: Sequence[str], left: Sequence[str]) -> Iterator[Finding]:
+    """Yield findings about nodes whose copies differ, nodes without a copy, and copies without a node."""
+    # Not in core 3.1: zarr-python reads the copies instead of the documents.
+    for paths, what in (
+        (differing, "copies that differ from their nodes"),
+        (missing, "nodes without a copy"),
+        (left, "copies of missing nodes"),
+    ):
+        if paths:
+            message = f"{what}: {len(paths):,}, {listed(paths)}"
+            pointer = f"/{CONSOLIDATED}/metadata"
+            yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)
