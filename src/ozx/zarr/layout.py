@@ -18,7 +18,7 @@ from ozx.zarr.array import ChunkKeys, item_size, parse_chunk_keys
 from ozx.zarr.codecs import (
     SHARDING,
     ChecksumOption,
-    NamedConfiguration,
+    NamedExtension,
     change_checksum,
     parse_codecs,
     parse_named,
@@ -391,7 +391,7 @@ def _unwrap(
     return shape, tuple(levels), codecs
 
 
-def _inside(sharding: NamedConfiguration, shape: Lengths, where: str) -> tuple[Lengths, list[Any]]:
+def _inside(sharding: NamedExtension, shape: Lengths, where: str) -> tuple[Lengths, list[Any]]:
     inner = as_lengths(sharding.configuration.get("chunk_shape"))
     if inner is None or len(inner) != len(shape) or 0 in inner:
         raise FormatError(f"{where}: expected a chunk_shape of {len(shape)} lengths in {SHARDING}; found {inner}")

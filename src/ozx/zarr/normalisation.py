@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.zarr.codecs import SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.codecs import SHARDING, NamedExtension, parse_named
 from ozx.zarr.extensions import (
     EXTENSIONS,
     Extension,
@@ -155,7 +155,7 @@ class _Normaliser:
         }
         return {**codec, "configuration": {**configuration, **changed}}
 
-    def _known(self, value: Any, named: NamedConfiguration | None, point: str, pointer: str) -> Any:
+    def _known(self, value: Any, named: NamedExtension | None, point: str, pointer: str) -> Any:
         if named is not None and not self._understands(point, value):
             # Zarr core 3.1: "must_understand=False is not supported" here, so it is ignored.
             self._refuse(Extension(point, named.name, must_understand=True, value=value, pointer=pointer))
@@ -177,7 +177,7 @@ class _Normaliser:
         )
 
 
-def _expand(value: Any, named: NamedConfiguration | None) -> Any:
+def _expand(value: Any, named: NamedExtension | None) -> Any:
     """Return an extension, parsed as `named`, as an object with the configuration that zarr-python requires.
 
     Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.

@@ -30,7 +30,7 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import open_spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
-from ozx.ome.relayout.rechunking import Rechunking, plan_rechunking
+from ozx.ome.relayout.rechunking import BlockGrid, plan_rechunking
 from ozx.threads import Workers, in_order
 from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.json_reading import Document
@@ -98,7 +98,7 @@ class _Transcoder:
         self._transcoding = transcoding
         self._path = path
         self._chunks = InnerChunks(stored, old)
-        self._plan: Rechunking = plan_rechunking(old, new)
+        self._plan: BlockGrid = plan_rechunking(old, new)
 
     def iter_entries(self, workers: Workers) -> Iterator[Entry]:
         with contextlib.closing(self._iter_results(workers.executor, 2 * workers.jobs)) as results:
@@ -119,7 +119,7 @@ class _Transcoder:
             yield from iter_resharded(encoded, unsharded, self._new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
-        """Yield for each block, in order, its chunks and the number of its group of blocks (see `Rechunking`).
+        """Yield for each block, in order, its chunks and the number of its group of blocks (see `BlockGrid`).
 
         At most `most` tasks run at the same time.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from copy import copy
 from functools import partial
 from tempfile import TemporaryDirectory
 
@@ -77,12 +77,13 @@ def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Itera
     documents = {"": group_document(), **{path: whole.document for path, whole in wholes.items()}}
     metadata = {join_path(path, METADATA): dump_document(document) for path, document in documents.items()}
     with TemporaryDirectory(prefix="ozx-crop-") as folder:
-        copy = os.path.join(folder, "chunks.ozx")
-        with open(copy, "xb") as file:
+        file_of_chunks = os.path.join(folder, "chunks.ozx")
+        with open(file_of_chunks, "xb") as file:
             write_archive(Plan(metadata, lambda _: chunks, lambda: 0), file.fileno(), workers, NO_PROGRESS)
-        cropped = {path: subset.arrays[path].within(whole) for path, whole in wholes.items()}
-        with opened_hierarchy(Place(copy)) as group:
-            yield group, replace(subset, arrays={**subset.arrays, **cropped})
+        fetched = copy(subset)
+        fetched.arrays = subset.arrays | {path: subset.arrays[path].within(whole) for path, whole in wholes.items()}
+        with opened_hierarchy(Place(file_of_chunks)) as group:
+            yield group, fetched
 
 
 def _make(group: zarr.Group, start: str, subset: Subset, path: str) -> Pyramid:

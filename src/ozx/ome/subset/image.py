@@ -11,7 +11,7 @@ from ozx.errors import UnsupportedError
 from ozx.ome.downscaling import describe_downscaling
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.exact import place_computed
-from ozx.ome.subset.levels import SMALL, Box, Interval, LevelCrops
+from ozx.ome.subset.levels import SMALL, Box, ImageCrop, PixelRange
 from ozx.ome.transformations import Scaling, exact, parse_transformations, with_axes, with_systems
 from ozx.zarr.json_reading import Document, as_list, as_object, copy_json
 from ozx.zarr.layout import ArrayLayout, Lengths
@@ -20,7 +20,7 @@ from ozx.zarr.layout import ArrayLayout, Lengths
 def crop_image_document(
     document: Document,
     multiscales: Sequence[Multiscale],
-    crops: Sequence[LevelCrops],
+    crops: Sequence[ImageCrop],
     shapes: Mapping[str, Lengths],
     where: str,
 ) -> tuple[Document, list[str]]:
@@ -150,9 +150,9 @@ def name_levels(multiscale: Multiscale, numbers: Iterable[int]) -> str:
 
 def explain_crops(
     multiscale: Multiscale,
-    crops: LevelCrops,
+    crops: ImageCrop,
     layout_of: Callable[[Dataset], ArrayLayout],
-    kept_chunks: Mapping[str, tuple[int, Interval]],
+    kept_chunks: Mapping[str, tuple[int, PixelRange]],
 ) -> str:
     """Return a note on chunks that are too large for the region, with one command for smaller chunks, or no text."""
     note, left_out_chunks = _explain_left_out(multiscale, crops, layout_of) if crops.left_out else ("", {})
@@ -161,8 +161,8 @@ def explain_crops(
 
 
 def _explain_left_out(
-    multiscale: Multiscale, crops: LevelCrops, layout_of: Callable[[Dataset], ArrayLayout]
-) -> tuple[str, dict[str, tuple[int, Interval]]]:
+    multiscale: Multiscale, crops: ImageCrop, layout_of: Callable[[Dataset], ArrayLayout]
+) -> tuple[str, dict[str, tuple[int, PixelRange]]]:
     """Return a note on the levels that are left out, and the chunks that are too large, as for `explain_whole`."""
     note = f"left out {name_levels(multiscale, crops.left_out)}, because the chunks are too large for the region"
     box = crops.boxes[-1]
@@ -177,17 +177,17 @@ def _explain_left_out(
         region = crops.region.get(axis.name or "")
         share = Fraction(length, all_pixels)
         if region is not None and region.length * share < chunk:
-            chunks[str(axis.name)] = chunk, Interval(region.start * share, region.stop * share)
+            chunks[str(axis.name)] = chunk, PixelRange(region.start * share, region.stop * share)
     return note, chunks
 
 
-def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
+def explain_whole(chunks: Mapping[str, tuple[int, PixelRange]]) -> str:
     """Return a note that explains why a region includes the whole image, and which command makes smaller chunks."""
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     return f"no pixels are cropped, because all chunks ({found}) overlap the region; {_repack_first(chunks)}"
 
 
-def explain_larger_label(crops: LevelCrops, image: LevelCrops) -> str:
+def explain_larger_label(crops: ImageCrop, image: ImageCrop) -> str:
     """Return a note on a label image that keeps more than its image, whose chunks are shorter; else an empty text."""
     larger = [
         f"{axis}={interval.text()}"
@@ -202,7 +202,7 @@ def explain_larger_label(crops: LevelCrops, image: LevelCrops) -> str:
     )
 
 
-def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
+def _repack_first(*too_large: Mapping[str, tuple[int, PixelRange]]) -> str:
     """Return a part of a sentence with the command that makes smaller chunks, which fit the region better.
 
     Each mapping describes the chunks of one level (see `explain_whole`). The command has the smallest length along each
@@ -215,7 +215,7 @@ def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
     return f"smaller chunks fit the region better: `{command}`, then extract from NEW.ozx"
 
 
-def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> dict[str, int]:
+def _smaller_chunks(chunks: Mapping[str, tuple[int, PixelRange]]) -> dict[str, int]:
     """Return smaller chunk lengths by axis: powers of two, if possible about a quarter of the requested interval."""
     lengths = {
         axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)

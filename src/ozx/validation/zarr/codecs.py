@@ -10,7 +10,7 @@ from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, shown
 from ozx.zarr.array import ArrayMetadata
-from ozx.zarr.codecs import SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.codecs import SHARDING, NamedExtension, parse_named
 from ozx.zarr.json_reading import as_lengths
 
 # The kind and the settings of each codec in the Zarr specifications.
@@ -110,7 +110,7 @@ def _check_chain(
                 yield (place / (index + 1)).finding("zarr/reader-refuses", message)
 
 
-def _check_order(place: JsonPlace, codecs: Sequence[NamedConfiguration]) -> Iterator[Finding]:
+def _check_order(place: JsonPlace, codecs: Sequence[NamedExtension]) -> Iterator[Finding]:
     # Core 3.1, "Codecs": "zero or more array -> array codecs; followed by exactly one array -> bytes codec; followed by
     # zero or more bytes -> bytes codecs." An unknown codec may be of any kind.
     kinds = [CODECS[codec.name][0] if codec.name in CODECS else None for codec in codecs]
@@ -144,7 +144,7 @@ def _check_order(place: JsonPlace, codecs: Sequence[NamedConfiguration]) -> Iter
 def _check_settings(
     node: NodeDocument,
     place: JsonPlace,
-    codec: NamedConfiguration,
+    codec: NamedExtension,
     shape: tuple[int, ...] | None,
     item_size: int | None,
 ) -> Iterator[Finding]:
@@ -168,14 +168,14 @@ def _check_settings(
             yield place.below("configuration", "order").finding("zarr/codec-configuration", message)
 
 
-def _transposed(shape: tuple[int, ...] | None, codec: NamedConfiguration) -> tuple[int, ...] | None:
+def _transposed(shape: tuple[int, ...] | None, codec: NamedExtension) -> tuple[int, ...] | None:
     order = as_lengths(codec.configuration.get("order"))
     if shape is None or order is None or sorted(order) != list(range(len(shape))):
         return None
     return tuple(shape[axis] for axis in order)
 
 
-def _is_needed(name: str, codec: NamedConfiguration, node: NodeDocument, item_size: int | None) -> bool:
+def _is_needed(name: str, codec: NamedExtension, node: NodeDocument, item_size: int | None) -> bool:
     """Return whether a codec setting is required for items of this size."""
     if name == "endian":  # raw bits have no byte order
         data_type = node.array.data_type if node.array is not None else None
@@ -186,7 +186,7 @@ def _is_needed(name: str, codec: NamedConfiguration, node: NodeDocument, item_si
 def _check_sharding(
     node: NodeDocument,
     place: JsonPlace,
-    codec: NamedConfiguration,
+    codec: NamedExtension,
     shape: tuple[int, ...] | None,
     item_size: int | None,
 ) -> Iterator[Finding]:
