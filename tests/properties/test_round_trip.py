@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import ozx
 from ozx.archive.names.decoding import name_fault
 from ozx.flow.sources.listing import is_litter
-from ozx.zarr.entry_order import hierarchy_order
-from ozx.zarr.keys import breadth_first, is_metadata_key
+from ozx.zarr.keys import breadth_first, hierarchy_order, is_metadata_key
 
 ROOT = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}).encode()
 GROUP = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}).encode()

@@ -9,8 +9,7 @@ from cases.archive_builder import array, group
 from ozx.errors import FormatError, UnsupportedError
 from ozx.validation import hierarchy
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
+from ozx.validation.nodes.facts import NodeDocument, read_legacy_nodes, read_nodes
 from ozx.zarr.extensions import registry_date
 
 WRONG = array([4], [4]).replace(b'"fill_value": 0', b'"fill_value": 300')

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
-from ozx.ome.v2_groups import WITH_VERSION
+from ozx.ome.upgrade import WITH_VERSION
 from ozx.zarr.codecs import NamedExtension, parse_named
 from ozx.zarr.json_reading import Document, as_object, dump_document, parse_document, without_special_numbers
 from ozx.zarr.keys import join_path, node_of

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.errors import FormatError, resource_errors
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import facts_of
+from ozx.validation.nodes.facts import NodeDocument, facts_of
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.documents import check_ome

@@ -17,8 +17,7 @@ from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_legacy_nodes, read_nodes, remember
+from ozx.validation.nodes.facts import NodeDocument, NodeFacts, ReadFault, read_legacy_nodes, read_nodes, remember
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion

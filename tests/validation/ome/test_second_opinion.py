@@ -7,8 +7,7 @@ import sys
 from cases.documents import FILES, documents_of
 
 from ozx.validation.hierarchy import Options, check_documents
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import read_legacy_nodes
+from ozx.validation.nodes.facts import NodeDocument, read_legacy_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.second_opinion import check_second_opinion, refusals
 

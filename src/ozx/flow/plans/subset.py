@@ -25,7 +25,7 @@ from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.ome.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
 from ozx.ome.references import check_references, drop_source_image
-from ozx.ome.subset.hierarchy import ExtractedImage, Subset, plan_subset
+from ozx.ome.subset.hierarchy import ExtractedImageResult, Subset, plan_subset
 from ozx.ome.subset.levels import Box
 from ozx.ome.subset.region import Selection
 from ozx.ome.versions import version_of
@@ -158,7 +158,7 @@ class Extractor:
 class SubsetPlan(Plan):
     """The plan to write a part of a hierarchy as a new hierarchy."""
 
-    images: tuple[ExtractedImage, ...] = ()  # the extracted part of each image
+    images: tuple[ExtractedImageResult, ...] = ()  # the extracted part of each image
     image_notes: tuple[str, ...] = ()  # those of `notes` that are about these parts
     most_levels: int = 0  # the largest number of levels of an image before any were skipped
     # Returns the size of the archive in bytes, exact if nothing is encoded; if the size exceeds a given limit, returns

@@ -23,7 +23,7 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import Source
 from ozx.images.pixel_source import ArraySource, CroppedSource
 from ozx.images.writing.documents import group_document
-from ozx.images.writing.downsampling import halved_shape, parse_method
+from ozx.images.writing.downsampling import halved_shape
 from ozx.images.writing.hierarchy_writing import iter_pixels
 from ozx.images.writing.pyramid import LevelWork, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
@@ -108,7 +108,7 @@ def _make(group: zarr.Group, start: str, subset: Subset, path: str) -> Pyramid:
         works.append(_work(lower, subset.arrays[lower], (halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
     source = CroppedSource(ArraySource(pixels, axes), first.box)
-    return Pyramid(source, works, parse_method(first.method), shards, channel=first.channel)
+    return Pyramid(source, works, first.method, shards, channel=first.channel)
 
 
 def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelWork:

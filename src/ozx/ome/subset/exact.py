@@ -11,9 +11,8 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
-from ozx.ome.downscaling import COARSEST, METHODS
+from ozx.ome.downscaling import COARSEST, Method
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.levels import AxisGrid, AxisPlace, Box, Halvings, ImageCrop, PixelRange, grids_of
 from ozx.ome.transformations import Scaling, exact
@@ -106,16 +105,7 @@ def _iter_computed(
         yield shape, tuple(halvings)
 
 
-def choose_method(declared: Any, *, is_label: bool) -> str:
-    """Return the method by which the levels of an image are computed: that of its levels, if ozx has it.
-
-    Labels cannot be averaged.
-    """
-    usual = "nearest" if is_label else "mean"
-    return declared if declared in METHODS and not (is_label and declared == "mean") else usual
-
-
-def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Lengths, method: str) -> Scaling:
+def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Lengths, method: Method) -> Scaling:
     """Return scale and translation of a computed level.
 
     `first` is the cropped first level, of which `old` is the whole, and `level` is the level in the source. Scale and

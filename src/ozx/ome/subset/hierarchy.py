@@ -16,11 +16,12 @@ from typing import Any
 from ozx.calls import plain_json
 from ozx.errors import FormatError, UnsupportedError
 from ozx.ome.colors import parse_shown_channels
+from ozx.ome.downscaling import Method, choose_method
 from ozx.ome.images import LABELS
 from ozx.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
 from ozx.ome.nodes import NoteCollector
 from ozx.ome.recovered import Loss, crop_loss
-from ozx.ome.subset.exact import choose_method, crop_exactly
+from ozx.ome.subset.exact import crop_exactly
 from ozx.ome.subset.image import (
     crop_image_document,
     explain_crops,
@@ -194,7 +195,7 @@ class CroppedArray:
     # The paths of the arrays of its image that are computed anew from its pixels, the method, and the number of the
     # channel axis.
     levels: tuple[tuple[str, Halvings], ...] = ()
-    method: str = "nearest"
+    method: Method = "nearest"
     channel: int | None = None
 
     @property
@@ -235,7 +236,7 @@ def whole_chunk_box(layout: ArrayLayout, box: Box) -> Box:
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractedImage:
+class ExtractedImageResult:
     """The extracted part of one image.
 
     Attributes
@@ -280,7 +281,7 @@ class Subset:
 
     def __init__(self, documents: Mapping[str, Document], selection: Selection) -> None:
         # Images and label images, in the order of their groups.
-        self.images: list[ExtractedImage] = []
+        self.images: list[ExtractedImageResult] = []
         # New documents by path, those of cropped arrays included.
         self.documents: dict[str, Document] = {}
         self.arrays: dict[str, CroppedArray] = {}
@@ -294,7 +295,7 @@ class Subset:
         self._images: dict[str, _Owner] = {}
         self._kept: dict[str, Box | None] = {}  # arrays of kept levels
         # Of arrays from which others are computed: the arguments of `CroppedArray` that say how.
-        self._computed: dict[str, tuple[tuple[tuple[str, Halvings], ...], str, int | None]] = {}
+        self._computed: dict[str, tuple[tuple[tuple[str, Halvings], ...], Method, int | None]] = {}
         self._listed: set[str] = set()  # arrays of any level
         self._checked: set[str] = set()
 
@@ -518,7 +519,7 @@ class Subset:
             levels = tuple(zip(lower, crops.computed, strict=True))
             self._compute(finest, levels, crops.method, find_channel_axis(multiscale.axes))
         self.images.append(
-            ExtractedImage(
+            ExtractedImageResult(
                 path,
                 tuple(_path(multiscale, number) for number in crops.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
@@ -527,7 +528,9 @@ class Subset:
             )
         )
 
-    def _compute(self, array: str, levels: tuple[tuple[str, Halvings], ...], method: str, channel: int | None) -> None:
+    def _compute(
+        self, array: str, levels: tuple[tuple[str, Halvings], ...], method: Method, channel: int | None
+    ) -> None:
         if self._computed.get(array) == (levels, method, channel):
             return
         mine = {array, *(path for path, _ in levels)}

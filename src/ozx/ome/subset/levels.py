@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.ome.downscaling import Method
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.region import IndexRange, UnitRange
 from ozx.ome.transformations import exact
@@ -275,7 +276,7 @@ class ImageCrop:
     picked: tuple[int, ...] = ()
     # How each level after the first is computed from the level before, and the method; None if each is cropped itself.
     computed: tuple[Halvings, ...] | None = None
-    method: str = ""
+    method: Method = "nearest"
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:

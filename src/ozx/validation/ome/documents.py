@@ -10,7 +10,7 @@ from typing import Any
 
 from ozx.ome.model import OME_KEYS
 from ozx.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import NodeDocument
 from ozx.validation.nodes.place import (
     MISSING,
     Check,

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from ozx.ome.model import AXIS_TYPES
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import NodeDocument
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.documents import LAYOUT, check_ome
 from ozx.validation.report import Finding

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import NodeDocument
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
 from ozx.validation.zarr.codecs import check_codecs

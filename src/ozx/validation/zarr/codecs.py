@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import NodeDocument
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, shown

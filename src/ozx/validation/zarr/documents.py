@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ozx.ome.recovered import OZX, RECOVERED, describe_losses
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import NodeDocument
 from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding

@@ -8,8 +8,7 @@ from typing import Any
 
 from ozx.extensions import ExtensionNode, find_handler
 from ozx.ome.references import resolve_reference
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import NodeFacts
+from ozx.validation.nodes.facts import NodeDocument, NodeFacts
 from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
