@@ -63,8 +63,8 @@ class Options:
     """Options that select the checks of one file or directory."""
 
     level: Level = "hierarchy"
-    # Whether the profile is ``strict``.
-    is_strict: bool = False
+    # Whether ZIP compression, other comments and other extra fields are errors, too (the profile ``strict``).
+    plain_only: bool = False
     second_opinion: bool = True
     # The given schemas of conventions.
     schemas: Schemas = field(default_factory=Schemas)

@@ -119,7 +119,7 @@ def validate(
     jobs = None if jobs is None else checked_jobs(jobs)
     options = Options(
         level=level,
-        is_strict=profile == "strict",
+        plain_only=profile == "strict",
         second_opinion=second_opinion,
         schemas=Schemas.read(schemas or {}),
         jobs=jobs,
@@ -169,8 +169,8 @@ def check_archive(reader: ArchiveReader, options: Options = DEFAULTS, folder: st
                 hint="Repair the errors above first.",
             )
     else:
-        yield from check_zip(facts, strict=options.is_strict)
-        yield from check_container(facts, strict=options.is_strict)
+        yield from check_zip(facts, plain_only=options.plain_only)
+        yield from check_container(facts, plain_only=options.plain_only)
         if folder:
             message = f"this is the layout of the BioImage Archive, not an .ozx file: the root is the folder {folder!r}"
             yield make_finding("rfc9/root", message, severity="note", hint=_MAKE_OZX)
@@ -212,7 +212,7 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
     if facts.end.comment or not prefix:  # RFC-9's comment is for .ozx files
-        yield from check_comment(facts.end.comment, comment, version, strict=options.is_strict)
+        yield from check_comment(facts.end.comment, comment, version, plain_only=options.plain_only)
     if rules is None:
         return
     if not nodes and legacy:

@@ -59,7 +59,7 @@ def iter_transcoded(
     of a shard until the shard is written; further chunks wait in a temporary file. If the iterator is closed, or after
     an error, blocks not yet begun are cancelled.
 
-    `new`: the document to write, made by `ozx.ome.relayout.shard_choice.transcoded_document`; for Zarr v2, made
+    `new`: the document to write, made by `ozx.ome.relayout.codec_choice.transcoded_document`; for Zarr v2, made
     from the result of `ozx.zarr.v2_arrays.upgrade_array`.
 
     `edges`: `ozx.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
