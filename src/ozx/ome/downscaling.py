@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ozx.errors import UsageError
 
@@ -20,7 +20,7 @@ def parse_method(text: str) -> Method:
     """Parse the name of a downsampling method."""
     if text not in METHODS:
         raise UsageError(f"expected one of the methods {', '.join(METHODS)}; got {text!r}")
-    return cast("Method", text)
+    return text
 
 
 def choose_method(declared: Any, *, is_label: bool) -> Method:

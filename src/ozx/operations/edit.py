@@ -200,7 +200,7 @@ def edit_file(location: Place, edits: EditRequest, *, dry_run: bool = False, syn
     except (FormatError, UnsupportedError, UsageError) as error:
         raise error.at(file) from None
     if plan.without_unit:
-        notes = (*notes, unit_note(plan.without_unit, file))
+        notes = (*notes, unit_note(tuple(plan.without_unit), file))
     is_written = bool(plan.new) and not dry_run
     if is_written:
         # Follow links: renaming onto a link would replace the link by a second file, and leave its target unchanged.

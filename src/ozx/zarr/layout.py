@@ -378,7 +378,7 @@ def _unwrap(
     codecs: list[Any], shape: Lengths, where: str
 ) -> tuple[Lengths, tuple[tuple[Lengths, IndexFormat], ...], list[Any]]:
     """Return the lengths of the innermost chunks, the sharding codecs from the outside in, and the innermost codecs."""
-    levels = []
+    levels: list[tuple[Lengths, IndexFormat]] = []
     while shape and len(levels) < _DEEPEST:
         sharding = parse_named(codecs[0])
         # "nothing before or after it": other codecs encode the whole shard once more.

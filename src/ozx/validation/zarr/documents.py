@@ -200,8 +200,9 @@ def consolidated_copies(root: NodeDocument) -> dict[str, Any] | None:
     """Return the copies in a root's consolidated metadata by path; None if there are none that can be compared."""
     copies = as_object(root.document.get(CONSOLIDATED)).get("metadata")
     # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
-    is_comparable = isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values())
-    return dict(copies) if is_comparable else None
+    if not isinstance(copies, dict) or not all(isinstance(copy, dict) for copy in copies.values()):
+        return None
+    return dict(copies)
 
 
 def check_copies(differing: Sequence[str], missing: Sequence[str], left: Sequence[str]) -> Iterator[Finding]:
