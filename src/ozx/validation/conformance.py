@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.errors import FormatError, resource_errors
-from ozx.validation.nodes.facts import NodeDocument, facts_of
+from ozx.validation.nodes.facts import ParsedNode, facts_of
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.documents import check_ome
@@ -68,7 +68,7 @@ def check_attributes(data: bytes, *, count_recommended: bool = False) -> Iterato
         yield finding_from_error(error)
         return
     group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    node = NodeDocument.of_v3(ROOT_METADATA, group)
+    node = ParsedNode.of_v3(ROOT_METADATA, group)
     place = JsonPlace(ROOT_METADATA, "/attributes")
     # OME-Zarr 0.6, "OME-Zarr Metadata": "The group `attributes` MUST contain a key `ome`. The value of the `ome` key
     # MUST be a JSON object that MUST contain a `version` key, the value of which MUST be a string".

@@ -1,6 +1,6 @@
 """All checks of metadata documents: of single nodes, and of the whole hierarchy.
 
-No function here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the
+No function here reads a file. A check of a node is a function from a `ParsedNode` to findings, a check of the
 hierarchy is a function from all `NodeFacts` to findings; the tables below list the checks.
 """
 
@@ -17,7 +17,7 @@ from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.nodes.facts import NodeDocument, NodeFacts, ReadFault, read_legacy_nodes, read_nodes, remember
+from ozx.validation.nodes.facts import NodeFacts, ParsedNode, ReadFault, read_legacy_nodes, read_nodes, remember
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
@@ -40,7 +40,7 @@ from ozx.validation.zarr.schemas import Schemas
 from ozx.zarr.keys import is_metadata_key
 from ozx.zarr.normalisation import say_the_same
 
-NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
+NodeCheck = Callable[[ParsedNode], Iterable[Finding]]
 
 #: Checks of each node that depend on the node's path.
 PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name, check_recovered)
@@ -82,7 +82,7 @@ class Options:
 DEFAULTS = Options()
 
 
-class NodeRules:
+class NodeChecker:
     """Collector of findings about nodes; each node is checked when it is read.
 
     Only the first findings of each rule are kept, and further findings are counted, because documents can be hostile.
@@ -101,7 +101,7 @@ class NodeRules:
         self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
-    def look(self, node: NodeDocument) -> None:
+    def look(self, node: ParsedNode) -> None:
         """Check one node, and collect its findings."""
         self._compare(node)
         self._found.add(chain.from_iterable(check(node) for check in PLACE_CHECKS))
@@ -119,7 +119,7 @@ class NodeRules:
         if node.source and self._may_remember:
             remember(self._met, node.source, self._found.counts() - before)
 
-    def _compare(self, node: NodeDocument) -> None:
+    def _compare(self, node: ParsedNode) -> None:
         """Compare a node with its copy in the root's consolidated metadata; the root is the first node."""
         if not node.path:
             self._copies = consolidated_copies(node)
@@ -159,10 +159,10 @@ def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) 
     documents lazily: each key is looked up once, the root's first. A `FormatError` or `UnsupportedError` that the
     mapping raises becomes a finding.
     """
-    rules = NodeRules(options)
+    checker = NodeChecker(options)
     is_v3 = any(map(is_metadata_key, metadata))
     faults: list[ReadFault]
-    nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
+    nodes, faults = read_nodes(metadata, look=checker.look) if is_v3 else read_legacy_nodes(metadata, (), checker.look)
     for key, error in faults:
         yield finding_from_error(error, entry=key)
-    yield from rules.findings(nodes)
+    yield from checker.findings(nodes)

@@ -39,7 +39,7 @@ from ozx.validation.container.rfc9 import (
 )
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
-from ozx.validation.hierarchy import DEFAULTS, NodeRules, Options
+from ozx.validation.hierarchy import DEFAULTS, NodeChecker, Options
 from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
@@ -201,8 +201,8 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     current, old = ([(name.removeprefix(prefix), row) for name, row in entries] for entries in found)
     keys = partial(_iter_data_keys, facts, prefix)
     yield from check_order(facts, current, comment)
-    rules = None if options.level == "archive" else NodeRules(options)
-    look = None if rules is None else rules.look
+    checker = None if options.level == "archive" else NodeChecker(options)
+    look = None if checker is None else checker.look
     nodes, faults = read_nodes(_documents(reader, facts, current), _damaged(facts, current), look)
     yield from check_read_faults(faults)
     legacy = _documents(reader, facts, old)
@@ -213,12 +213,12 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     version = root.version if root is not None and isinstance(root.version, str) else None
     if facts.end.comment or not prefix:  # RFC-9's comment is for .ozx files
         yield from check_comment(facts.end.comment, comment, version, plain_only=options.plain_only)
-    if rules is None:
+    if checker is None:
         return
     if not nodes and legacy:
-        nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), rules.look)
+        nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), checker.look)
         yield from check_read_faults(faults)
-    yield from rules.findings(nodes, _finder(facts, prefix))
+    yield from checker.findings(nodes, _finder(facts, prefix))
 
 
 def _check_data(reader: ArchiveReader, options: Options, prefix: str) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from ozx.zarr.v2_documents import parse_v2_array
 
 
 @dataclass(frozen=True, slots=True)
-class NodeDocument:
+class ParsedNode:
     """One node and its parsed metadata."""
 
     # The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` if it has neither.
@@ -46,7 +46,7 @@ class NodeDocument:
     source: bytes = field(default=b"", repr=False)
 
     @classmethod
-    def of_v3(cls, key: str, document: Document, faults: JsonFaults | None = None, source: bytes = b"") -> NodeDocument:
+    def of_v3(cls, key: str, document: Document, faults: JsonFaults | None = None, source: bytes = b"") -> ParsedNode:
         """Return the node described by a parsed ``zarr.json``."""
         attributes, node_type = document.get("attributes", {}), document.get("node_type")
         ome = as_object(attributes).get("ome")
@@ -65,7 +65,7 @@ class NodeDocument:
             source=source,
         )
 
-    def at(self, key: str) -> NodeDocument:
+    def at(self, key: str) -> ParsedNode:
         """Return a copy of this node for an identical ``zarr.json`` at `key`."""
         faults = {key: next(iter(self.faults.values()))} if self.faults else {}
         return replace(self, key=key, path=node_of(key), attributes_key=key, faults=faults)
@@ -77,14 +77,14 @@ class NodeDocument:
         return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
 
 
-def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> NodeDocument:
+def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> ParsedNode:
     """Merge the parsed ``.zarray``, ``.zgroup`` and ``.zattrs`` of a Zarr v2 node into one node."""
     key = next(iter(documents))
     attributes_key = next((found for found in documents if found.endswith(".zattrs")), "")
     document = documents[key][0]
     attributes = documents[attributes_key][0] if attributes_key else {}
     array = parse_v2_array(document) if key.endswith(".zarray") else None
-    return NodeDocument(
+    return ParsedNode(
         key,
         document,
         node_of(key),
@@ -106,7 +106,7 @@ _MOST_REMEMBERED = 512
 _T = TypeVar("_T")
 
 #: Called once with every node that can be read.
-Look = Callable[[NodeDocument], object]
+Look = Callable[[ParsedNode], object]
 
 
 def remember(memory: dict[bytes, _T], data: bytes, known: _T) -> None:
@@ -180,7 +180,7 @@ def read_nodes(
     `look`, the facts lack `array`, `ome` and `references`.
     """
     nodes, faults = {}, []
-    memory: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
+    memory: dict[bytes, tuple[ParsedNode, NodeFacts]] = {}
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
@@ -190,7 +190,7 @@ def read_nodes(
             data = metadata[key]
             met = memory.get(data)
             if met is None:
-                document = NodeDocument.of_v3(key, *parse_strictly(data, key), data)
+                document = ParsedNode.of_v3(key, *parse_strictly(data, key), data)
                 nodes[path] = facts_of(document, keep=look is not None)
                 remember(memory, data, (document, nodes[path]))
             else:
@@ -235,7 +235,7 @@ def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
     return {path: sorted(found, key=lambda key: order.index(key.rpartition("/")[2])) for path, found in nodes.items()}
 
 
-def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
+def facts_of(node: ParsedNode, *, keep: bool = True) -> NodeFacts:
     """Return the facts about a node; `array` and `ome` are kept only if `keep` is true."""
     node_type, ome = node.node_type, node.ome
     facts = NodeFacts(

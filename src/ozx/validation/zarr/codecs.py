@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from ozx.validation.nodes.facts import NodeDocument
+from ozx.validation.nodes.facts import ParsedNode
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, shown
@@ -77,14 +77,14 @@ _DEEPEST = 8
 _FIXED_SIZE = frozenset(("bytes", "crc32c", "transpose"))
 
 
-def check_codecs(node: NodeDocument, array: ArrayMetadata) -> Iterator[Finding]:
+def check_codecs(node: ParsedNode, array: ArrayMetadata) -> Iterator[Finding]:
     """Yield findings about the codecs of an array."""
     stored = array.chunks if array.shards is None else array.shards
     yield from _check_chain(node, JsonPlace(node.key, "/codecs"), node.document.get("codecs"), stored, array.item_size)
 
 
 def _check_chain(
-    node: NodeDocument, place: JsonPlace, value: Any, shape: tuple[int, ...] | None, item_size: int | None
+    node: ParsedNode, place: JsonPlace, value: Any, shape: tuple[int, ...] | None, item_size: int | None
 ) -> Iterator[Finding]:
     """Check the chain `value` at `place`; its input has this shape and these bytes per item."""
     # Core 3.1, "codecs": "Because codecs MUST contain an array -> bytes codec, the list cannot be empty".
@@ -142,7 +142,7 @@ def _check_order(place: JsonPlace, codecs: Sequence[NamedExtension]) -> Iterator
 
 
 def _check_settings(
-    node: NodeDocument,
+    node: ParsedNode,
     place: JsonPlace,
     codec: NamedExtension,
     shape: tuple[int, ...] | None,
@@ -175,7 +175,7 @@ def _transposed(shape: tuple[int, ...] | None, codec: NamedExtension) -> tuple[i
     return tuple(shape[axis] for axis in order)
 
 
-def _is_needed(name: str, codec: NamedExtension, node: NodeDocument, item_size: int | None) -> bool:
+def _is_needed(name: str, codec: NamedExtension, node: ParsedNode, item_size: int | None) -> bool:
     """Return whether a codec setting is required for items of this size."""
     if name == "endian":  # raw bits have no byte order
         data_type = node.array.data_type if node.array is not None else None
@@ -184,7 +184,7 @@ def _is_needed(name: str, codec: NamedExtension, node: NodeDocument, item_size: 
 
 
 def _check_sharding(
-    node: NodeDocument,
+    node: ParsedNode,
     place: JsonPlace,
     codec: NamedExtension,
     shape: tuple[int, ...] | None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ozx.ome.recovered import OZX, RECOVERED, describe_losses
-from ozx.validation.nodes.facts import NodeDocument
+from ozx.validation.nodes.facts import ParsedNode
 from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
@@ -26,7 +26,7 @@ _LEGACY_MANDATORY = ("shape", "chunks", "dtype", "compressor", "fill_value", "or
 _PORTABLE = re.compile(r"[A-Za-z0-9._-]*")
 
 
-def check_json(node: NodeDocument) -> Iterator[Finding]:
+def check_json(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about JSON in a node's documents that programs may interpret differently."""
     for key, faults in node.faults.items():
         # RFC 8259, 4: "The names within an object SHOULD be unique." The reader decides which value counts.
@@ -48,7 +48,7 @@ def check_json(node: NodeDocument) -> Iterator[Finding]:
             yield make_finding("zarr/json-text", message, entry=key)
 
 
-def check_fields(node: NodeDocument) -> Iterator[Finding]:
+def check_fields(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the common fields of arrays and groups in a ``zarr.json``, and about unknown fields."""
     if not node.is_v3:
         return
@@ -75,7 +75,7 @@ def check_fields(node: NodeDocument) -> Iterator[Finding]:
         yield from _check_consolidated(node)
 
 
-def check_name(node: NodeDocument) -> Iterator[Finding]:
+def check_name(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the name of a node."""
     path = node.path
     if not path:
@@ -98,7 +98,7 @@ def check_name(node: NodeDocument) -> Iterator[Finding]:
         )
 
 
-def check_node_name(node: NodeDocument) -> Iterator[Finding]:
+def check_node_name(node: ParsedNode) -> Iterator[Finding]:
     """Yield recommendations about the name of a node."""
     name = node.path.rpartition("/")[2]
     if _PORTABLE.fullmatch(name):
@@ -116,14 +116,14 @@ def check_node_name(node: NodeDocument) -> Iterator[Finding]:
     yield node.finding("zarr/portable-name", f"the name {shown(name)} has characters that are not portable: {odd}")
 
 
-def check_recovered(node: NodeDocument) -> Iterator[Finding]:
+def check_recovered(node: ParsedNode) -> Iterator[Finding]:
     """Yield what the root says about pixels that are missing because the file was recovered."""
     place = JsonPlace(node.attributes_key, node.attributes_pointer).below(OZX, RECOVERED)
     for sentence in () if node.path else describe_losses(node.attributes):
         yield place.finding("ozx/recovered", sentence)
 
 
-def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
+def check_dimension_names(node: ParsedNode) -> Iterator[Finding]:
     """Yield recommendations about the names of an array's dimensions."""
     # Zarr core 3.1, "Dimension names": "it is recommended but not required that all non-null dimension names are
     # distinct (no two dimensions have the same non-empty name)."
@@ -133,7 +133,7 @@ def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
         yield node.finding("zarr/repeated-dimension-name", message, "/dimension_names")
 
 
-def check_legacy(node: NodeDocument) -> Iterator[Finding]:
+def check_legacy(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the documents of a Zarr v2 node."""
     if node.is_v3:
         return
@@ -158,7 +158,7 @@ def check_legacy(node: NodeDocument) -> Iterator[Finding]:
         yield node.finding("zarr/v2-metadata", f"expected the order C or F; found {shown(order)}", "/order")
 
 
-def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
+def _check_unknown(node: ParsedNode) -> Iterator[Finding]:
     # Core 3.1, "must_understand": "An implementation MUST fail to open Zarr groups or arrays if any metadata fields
     # are present which (a) the implementation does not recognize and (b) are not explicitly set to
     # "must_understand": false."
@@ -171,7 +171,7 @@ def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
             yield node.finding("zarr/reader-refuses", message, field.pointer)
 
 
-def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
+def _check_consolidated(node: ParsedNode) -> Iterator[Finding]:
     # The field is not in core 3.1, but zarr-python writes it; it is allowed as an object that readers may ignore.
     value = node.document["consolidated_metadata"]
     if isinstance(value, dict):
@@ -189,14 +189,14 @@ def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
     yield node.finding("zarr/consolidated-metadata", message, "/consolidated_metadata", severity=severity)
 
 
-def _found(node: NodeDocument, name: str) -> str:
+def _found(node: ParsedNode, name: str) -> str:
     return shown(node.document[name]) if name in as_object(node.document) else "none"
 
 
 # Comparison of the copies in the root's consolidated metadata with the nodes themselves.
 
 
-def consolidated_copies(root: NodeDocument) -> dict[str, Any] | None:
+def consolidated_copies(root: ParsedNode) -> dict[str, Any] | None:
     """Return the copies in a root's consolidated metadata by path; None if there are none that can be compared."""
     copies = as_object(root.document.get(CONSOLIDATED)).get("metadata")
     # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.

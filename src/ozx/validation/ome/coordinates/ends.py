@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.ome.model import Axis
 from ozx.validation.nodes.place import MISSING, Check, JsonPlace, describe_found, expect_objects, expect_text
-from ozx.validation.ome.coordinates.steps import Step, check_step
+from ozx.validation.ome.coordinates.steps import CheckedTransformation, check_step
 from ozx.validation.ome.levels import check_axes, check_axis_order
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
@@ -22,7 +22,7 @@ _VECTORS = "ome/vector-field"
 _AXIS_TYPES = {"displacements": "displacement", "coordinates": "coordinate"}
 
 
-def check_vector_field(step: Step, path: str | None, nodes: OmeNodes) -> Iterator[Finding]:
+def check_vector_field(step: CheckedTransformation, path: str | None, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about the image at `path` that contains the vectors of a transformation."""
     where = step.place / "path"
     # "store a vector field of arbitrary sampling density in an ome-zarr multiscale group".
@@ -59,7 +59,7 @@ def _is_discrete(image: OmeGroup, name: str | None) -> bool:
     return any(axis.get("name") == name and axis.get("discrete") is True for axis in axes)
 
 
-def _check_length(step: Step, image: OmeGroup, axis: int, nodes: OmeNodes) -> Iterator[Finding]:
+def _check_length(step: CheckedTransformation, image: OmeGroup, axis: int, nodes: OmeNodes) -> Iterator[Finding]:
     # "For `coordinates` transformations, the length of the array along the `coordinate` dimension MUST equal `M`"; "For
     # `displacements` transformations, the length of the array along the `displacement` dimension MUST equal `N`".
     wanted = step.start if step.document["type"] == "displacements" else step.stop
@@ -146,7 +146,7 @@ def _check_foreign(
     return lengths[name]
 
 
-def _check_parameters(step: Step, group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+def _check_parameters(step: CheckedTransformation, group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about the array or image that contains the parameters of a transformation."""
     kind, path = step.document["type"], step.document["path"]
     found = nodes.resolve(group, path)
