@@ -15,7 +15,7 @@ from itertools import pairwise
 from ozx.ome.downscaling import COARSEST, Method
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.levels import AxisGrid, AxisPlace, Box, Halvings, ImageCrop, PixelRange, grids_of
-from ozx.ome.transformations import Scaling, exact
+from ozx.ome.transformations import LevelTransformation, exact
 from ozx.zarr.layout import ArrayLayout, Lengths
 
 # Scales are rounded decimals: a level whose scale differs less from a multiple of 2 has this multiple.
@@ -105,7 +105,9 @@ def _iter_computed(
         yield shape, tuple(halvings)
 
 
-def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Lengths, method: Method) -> Scaling:
+def place_computed(
+    first: LevelTransformation, old: LevelTransformation, level: LevelTransformation, factors: Lengths, method: Method
+) -> LevelTransformation:
     """Return scale and translation of a computed level.
 
     `first` is the cropped first level, of which `old` is the whole, and `level` is the level in the source. Scale and
@@ -120,4 +122,4 @@ def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Length
             scale, offset = size * factor, size * Fraction(factor - 1, 2) if is_centred else Fraction(0)
         scales.append(float(scale))
         translations.append(float(exact(first.translation[axis]) + offset))
-    return Scaling(tuple(scales), tuple(translations))
+    return LevelTransformation(tuple(scales), tuple(translations))

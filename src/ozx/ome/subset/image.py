@@ -12,7 +12,7 @@ from ozx.ome.downscaling import describe_downscaling
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.exact import place_computed
 from ozx.ome.subset.levels import SMALL, Box, ImageCrop, PixelRange
-from ozx.ome.transformations import Scaling, exact, parse_transformations, with_axes, with_systems
+from ozx.ome.transformations import LevelTransformation, exact, parse_transformations, with_axes, with_systems
 from ozx.zarr.json_reading import Document, as_list, as_object, copy_json
 from ozx.zarr.layout import ArrayLayout, Lengths
 
@@ -71,13 +71,13 @@ def crop_image_document(
     return new, _crop_omero(ome["omero"], names, old, own, box)
 
 
-def _place(dataset: Document, dimensions: int, where: str) -> Scaling:
+def _place(dataset: Document, dimensions: int, where: str) -> LevelTransformation:
     """Return scale and translation of a level by its own transformations, without those of the whole multiscale."""
     steps = as_list(dataset.get("coordinateTransformations"))
     return parse_transformations(steps, dimensions) or _refuse(steps, dimensions, f"{where}, level {dataset['path']!r}")
 
 
-def _replace(dataset: Document, place: Scaling, *, has_translation: bool) -> None:
+def _replace(dataset: Document, place: LevelTransformation, *, has_translation: bool) -> None:
     """Give a level a scale, and a translation if it needs one or the first level has one.
 
     Readers infer the form of all levels from the first.
