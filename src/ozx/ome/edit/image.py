@@ -448,7 +448,7 @@ def _rescale(
     changing = {axis: factor for axis, factor in factors.items() if factor != 1}
     if not changing:
         return []
-    before = [_size(item, multiscale, axis, node) for axis in changing]
+    before = {axis: _size(item, multiscale, axis, node) for axis in changing}
     names = [axis.name for axis in multiscale.axes]
     common = _checked(as_list(item.get("coordinateTransformations")), len(names), node)
     for dataset in _objects(item.get("datasets")):
@@ -465,26 +465,15 @@ def _rescale(
         for axis, factor in changing.items():
             if move.get("type") == "translation":
                 _multiply(move["translation"], names.index(axis), factor, node)
-    return _size_differences(multiscale, dict(zip(changing, before, strict=True)), changing, units, node)
-
-
-def _size_differences(
-    multiscale: Multiscale,
-    before: Mapping[str, Fraction],
-    factors: Mapping[str, Fraction],
-    units: Mapping[str, str],
-    node: str,
-) -> list[PropertyChange]:
-    names = [axis.name for axis in multiscale.axes]
     full = multiscale.datasets[0]
     sizes, origins = [], []
-    for axis, factor in factors.items():
+    for axis, old in before.items():
         index = names.index(axis)
         unit = units.get(axis, multiscale.axes[index].unit)
-        sizes.append(PropertyChange(node, f"axis {axis}", float(before[axis]), float(before[axis] * factor), unit))
+        sizes.append(PropertyChange(node, f"axis {axis}", float(old), float(old * changing[axis]), unit))
         start = 0.0 if full.translation is None else full.translation[index]
         if start:
-            moved = float(exact(start) * factor)
+            moved = float(exact(start) * changing[axis])
             origins.append(PropertyChange(node, f"origin {axis}", start, moved, unit))
     return [*sizes, *origins]
 

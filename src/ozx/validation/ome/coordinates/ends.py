@@ -173,8 +173,6 @@ def _check_parameters(step: CheckedTransformation, group: OmeGroup, nodes: OmeNo
         yield where.finding("ome/transformation-parameters", message)
 
 
-# Rules about the connections between coordinate systems.
-
 # Rules about lists of coordinate systems (OME-Zarr 0.6, "coordinateSystems" metadata).
 
 #: Axes of each coordinate system by its name; None if they cannot be read.
