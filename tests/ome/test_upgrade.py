@@ -33,7 +33,7 @@ from upgrades import (
 import ozx
 from ozx.errors import FormatError, UnsupportedError
 from ozx.ome.model import OME_KEYS
-from ozx.ome.upgrade import upgrade_group, upgrade_hierarchy
+from ozx.ome.upgrade import upgrade_hierarchy
 
 # The keys of objects that a reader of broken metadata might look at.
 HOSTILE_KEYS = ("id", "level", "cname", "shuffle", "version", "axes", "name", "datasets", "path", "images")
@@ -430,22 +430,3 @@ def test_arrays_that_are_alike_share_a_document():
     upgraded = upgrade_hierarchy(make_plate_documents(4))
     assert len({id(array.document) for array in upgraded.arrays.values()}) == 1
     assert len(dict(upgraded.iter_values())) == len(upgraded.documents) == 2 + 4 * 9
-
-
-@pytest.mark.parametrize(
-    ("attributes", "said"),
-    [
-        ({"multiscales": [multiscale_of(version="0.3")]}, r"0\.3 \(multiscales/0\)"),
-        ({"multiscales": [{"version": "0.1", "datasets": [{"path": "0"}]}]}, r"0\.1"),
-        ({"multiscales": [{"datasets": [{"path": "0"}]}]}, "0.1 or 0.2, which have no axes"),
-        ({"multiscales": [multiscale_of(), {"axes": ["y", "x"]}]}, r"0\.3.*multiscales/1"),
-        ({"multiscales": [multiscale_of(version="0.5")]}, r"found 0\.5"),
-        ({"plate": {"version": "0.2"}}, r"0\.2 \(plate\)"),
-        ({"ome": {"version": "0.5", "labels": []}}, r"'ome' of OME-Zarr 0\.5 \(version 0\.5\)"),
-        ({"ome": 3}, "unknown"),
-    ],
-)
-def test_other_versions_are_refused_by_name(attributes, said):
-    with pytest.raises(UnsupportedError, match=said) as refusal:
-        upgrade_group(attributes)
-    assert "0.4" in refusal.value.hint
