@@ -10,7 +10,7 @@ from packed import pack_tree, sort_values, write_archive
 
 import ozx
 from ozx.cli.edit import describe_differences
-from ozx.ome.edit.image import Difference
+from ozx.ome.edit.image import PropertyChange
 from ozx.quoting import quote
 
 call = command("edit")
@@ -66,7 +66,7 @@ def test_images_of_a_plate_that_change_alike_are_told_once(plate, capsys):
 
 def test_thousands_of_images_are_few_lines():
     wells = [f"{row}/{column}/{field}" for row in "ABCDEFGHIJKLMNOP" for column in range(1, 25) for field in range(9)]
-    differences = [Difference(well, "axis x", 0.1 if well.startswith("P") else 0.2, 0.4, None) for well in wells]
+    differences = [PropertyChange(well, "axis x", 0.1 if well.startswith("P") else 0.2, 0.4, None) for well in wells]
     assert describe_differences(differences) == [
         "A/1/0, A/1/1, A/1/2 and 3,237 more",
         "  axis x  0.2 → 0.4",

@@ -85,9 +85,9 @@ def test_a_chunk_costs_its_bytes_and_once_the_index_of_its_shard(source, files):
         if node["node_type"] == "group":
             continue
         layout = parse_layout(node, path)
-        indexes = sum(16 * int(np.prod(level.chunks_per_shard)) + 4 for level in layout.levels)
+        indexes = sum(16 * int(np.prod(grid)) + 4 for grid, _ in layout.levels)
         # A shard of shards has an index in each of its shards.
-        indexes *= int(np.prod(layout.levels[0].chunks_per_shard)) if len(layout.levels) > 1 else 1
+        indexes *= int(np.prod(layout.levels[0][0])) if len(layout.levels) > 1 else 1
         for place in list(np.ndindex(layout.grid))[:20]:
             with counted_bytes() as read:
                 answer = files.respond(Request("GET", f"/a.ome.zarr/{path}/{'/'.join(map(str, place))}"))

@@ -2,16 +2,16 @@
 
 import pytest
 
-from ozx.ome.transformations import Scaling, parse_transformations
+from ozx.ome.transformations import LevelTransformation, parse_transformations
 
 SCALE = {"type": "scale", "scale": [2, 0.5]}
 MOVE = {"type": "translation", "translation": [1, 10]}
 
 
 def test_they_are_applied_in_order():
-    assert parse_transformations([SCALE, MOVE], 2) == Scaling((2.0, 0.5), (1.0, 10.0))
-    assert parse_transformations([MOVE, SCALE], 2) == Scaling((2.0, 0.5), (2.0, 5.0))
-    assert parse_transformations([SCALE, MOVE, SCALE], 2) == Scaling((4.0, 0.25), (2.0, 5.0))
+    assert parse_transformations([SCALE, MOVE], 2) == LevelTransformation((2.0, 0.5), (1.0, 10.0))
+    assert parse_transformations([MOVE, SCALE], 2) == LevelTransformation((2.0, 0.5), (2.0, 5.0))
+    assert parse_transformations([SCALE, MOVE, SCALE], 2) == LevelTransformation((4.0, 0.25), (2.0, 5.0))
 
 
 def test_a_sequence_is_its_steps():

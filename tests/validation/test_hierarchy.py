@@ -8,9 +8,8 @@ from cases.archive_builder import array, group
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.validation import hierarchy
-from ozx.validation.hierarchy import NodeRules, Options, check_documents
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
+from ozx.validation.hierarchy import NodeChecker, Options, check_documents
+from ozx.validation.nodes.facts import ParsedNode, read_legacy_nodes, read_nodes
 from ozx.zarr.extensions import registry_date
 
 WRONG = array([4], [4]).replace(b'"fill_value": 0', b'"fill_value": 300')
@@ -77,10 +76,10 @@ def test_a_check_that_goes_too_deep_is_a_finding():
         raise RecursionError
         yield node
 
-    rules = NodeRules()
-    rules._node_checks = (dive,)
-    rules.look(NodeDocument.of_v3("a/zarr.json", {}))
-    (finding,) = rules.findings({})
+    checker = NodeChecker()
+    checker._node_checks = (dive,)
+    checker.look(ParsedNode.of_v3("a/zarr.json", {}))
+    (finding,) = checker.findings({})
     assert (finding.id, finding.where.entry) == ("zarr/json", "a/zarr.json")
 
 

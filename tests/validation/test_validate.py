@@ -28,7 +28,7 @@ def ids(report):
 
 def check(archive, *, strict=False):
     data = archive.build() if isinstance(archive, ArchiveBuilder) else archive
-    return list(check_archive(ArchiveReader(MemorySource(data)), Options(is_strict=strict)))
+    return list(check_archive(ArchiveReader(MemorySource(data)), Options(plain_only=strict)))
 
 
 @pytest.mark.parametrize("profile", ["rfc9", "strict"])

@@ -7,7 +7,7 @@ import pytest
 from cases.archive_builder import array
 
 from ozx.zarr.array import ChunkKeys
-from ozx.zarr.chunk_grid import ChunkGrid, ChunkTally, parse_chunk_grid
+from ozx.zarr.chunk_grid import ChunkGrid, CountedChunks, parse_chunk_grid
 
 DOCUMENT = json.loads(array([100, 60], [50, 20]))
 
@@ -20,7 +20,7 @@ def test_a_0d_array_has_one_chunk():
     assert ChunkGrid((), ()).coordinates("c") == ()
     assert ChunkGrid((), (), ChunkKeys("v2", ".")).coordinates("0") == ()
     assert ChunkGrid((), ()).coordinates("c/0") is None
-    tally = ChunkTally(ChunkGrid((), ()))
+    tally = CountedChunks(ChunkGrid((), ()))
     assert (tally.missing_region(), tally.region()) == ((), None)
     tally.add(())
     assert (tally.missing_region(), tally.region()) == (None, ())
@@ -45,7 +45,7 @@ def test_regions_are_those_of_a_plain_count():
     choices = random.Random(1)
     for _ in range(200):
         shape, chunks = [choices.randrange(1, 9) for _ in range(2)], [choices.randrange(1, 4) for _ in range(2)]
-        tally = ChunkTally(ChunkGrid(tuple(shape), tuple(chunks)))
+        tally = CountedChunks(ChunkGrid(tuple(shape), tuple(chunks)))
         places = [(y, x) for y in range(tally.grid.counts[0]) for x in range(tally.grid.counts[1])]
         there = [place for place in places if choices.random() < 0.7]
         for place in there:
@@ -66,6 +66,6 @@ def test_regions_are_those_of_a_plain_count():
 
 
 def test_a_huge_grid_takes_no_memory_or_time():
-    tally = ChunkTally(ChunkGrid((10**15, 10**15), (1, 1)))
+    tally = CountedChunks(ChunkGrid((10**15, 10**15), (1, 1)))
     tally.add((0, 0))
     assert tally.missing_region() == ((0, 10**15), (0, 10**15))

@@ -79,9 +79,11 @@ def test_plain_json_has_no_faults():
 
 def test_names_that_stand_twice_and_words_that_json_does_not_have_are_told_once_each():
     faults = faults_of('{"a": [NaN, Infinity, -Infinity, 1e999, -1e999, 1e308], "b": {"c": 1, "c": 2, "c": 3}, "a": 2}')
-    assert faults.duplicates == ["c", "a"]
-    assert faults.specials == ["NaN", "Infinity", "-Infinity"]
-    assert faults.huge == ["1e999", "-1e999"]
+    assert faults == {
+        "names": ["c", "a"],
+        "words": ["NaN", "Infinity", "-Infinity"],
+        "numbers": ["1e999", "-1e999"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_names_that_stand_twice_and_words_that_json_does_not_have_are_told_once_
     ],
 )
 def test_lone_surrogates(text, is_lone):
-    assert faults_of(text).has_lone_surrogate == is_lone
+    assert ("surrogates" in faults_of(text)) == is_lone
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_a_depth_that_only_some_versions_of_python_bear():
     data = b'{"a": "\\ud83d", "b": ' + b'{"a":' * 990 + b"1" + b"}" * 991
     is_refused = is_lone = False
     try:
-        is_lone = parse_strictly(data, "zarr.json")[1].has_lone_surrogate
+        is_lone = "surrogates" in parse_strictly(data, "zarr.json")[1]
     except FormatError as error:
         is_refused = error.rule == "zarr/json"
     assert is_refused or is_lone

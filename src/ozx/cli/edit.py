@@ -15,7 +15,7 @@ from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.options import metadata_options, node_option, parse_metadata, result_options
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
-from ozx.ome.edit.image import Difference
+from ozx.ome.edit.image import PropertyChange
 from ozx.operations.edit import EditResult, edit
 from ozx.progress import Progress
 
@@ -134,9 +134,9 @@ def _outcome(result: EditResult) -> str:
     return f"{what} would change; {'' if result.transfer is not None else 'dry run, '}nothing written"
 
 
-def describe_differences(differences: Iterable[Difference]) -> list[str]:
+def describe_differences(differences: Iterable[PropertyChange]) -> list[str]:
     """Return the differences of each node as lines; nodes with equal differences share a paragraph."""
-    by_node: dict[str, list[Difference]] = {}
+    by_node: dict[str, list[PropertyChange]] = {}
     for difference in differences:
         by_node.setdefault(difference.node, []).append(difference)
     by_text: dict[tuple[str, ...], list[str]] = {}
@@ -150,7 +150,7 @@ def describe_differences(differences: Iterable[Difference]) -> list[str]:
     return lines
 
 
-def _lines(differences: list[Difference]) -> list[str]:
+def _lines(differences: list[PropertyChange]) -> list[str]:
     width = max(len(difference.what) for difference in differences)
     return [
         f"  {one_line(found.what):<{width}}  {_value(found.old)} → {_value(found.new)}"

@@ -11,7 +11,7 @@ from ozx.cli.batch import progress_bar
 from ozx.cli.exit_codes import DONE
 from ozx.cli.options import join_parts, node_option, part_options, result_options, version_options
 from ozx.cli.output import format_bytes, one_line, print_result
-from ozx.ome.subset.hierarchy import ExtractedImage
+from ozx.ome.subset.hierarchy import ExtractedImageResult
 from ozx.operations.extract import ExtractResult, extract
 
 
@@ -76,7 +76,7 @@ def _summary(result: ExtractResult) -> str:
     return f"{one_line(result.path)}  {'would have ' if result.dry_run else ''}{', '.join(parts)}"
 
 
-def _describe(image: ExtractedImage) -> str:
+def _describe(image: ExtractedImageResult) -> str:
     levels = f"{len(image.levels)} level{'s' if len(image.levels) != 1 else ''}"
     if image.left_out:
         levels = f"level{'s' if len(image.levels) != 1 else ''} {', '.join(map(one_line, image.levels))}"

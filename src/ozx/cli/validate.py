@@ -285,7 +285,7 @@ def _print_verdict(paths: tuple[str, ...], *, strict: bool) -> int:
 
     if len(paths) != 1:
         raise UsageError(f"--conformance: expected one path; got {len(paths)}")
-    valid, message = conformance(paths[0], strict=strict)
+    valid, message = conformance(paths[0], count_recommended=strict)
     print_json({"valid": valid, "message": message})
     return DONE
 

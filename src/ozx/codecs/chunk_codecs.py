@@ -21,7 +21,7 @@ from ozx.codecs.bounded import BOUNDED, OversizeError, check_blosc_header, decom
 from ozx.codecs.bounded_filters import largest_stored
 from ozx.codecs.buffers import scratch
 from ozx.errors import FormatError, UnsupportedError
-from ozx.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedExtension, parse_named
 from ozx.zarr.layout import IndexFormat, parse_index_format
 
 # Booleans, numbers and times: types whose values are stored directly as bytes.
@@ -271,7 +271,7 @@ def _compile_shard(configuration: dict[str, Any], shape: Lengths, dtype: np.dtyp
     return ShardCodec(tuple(shape), grid, inner, form, configuration.get("write_order", MORTON))
 
 
-def _compile_chunk(codecs: Sequence[NamedConfiguration], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | None:
+def _compile_chunk(codecs: Sequence[NamedExtension], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | None:
     order = tuple(range(len(shape)))
     stored: np.dtype[Any] | None = None
     compressor: dict[str, Any] | None = None

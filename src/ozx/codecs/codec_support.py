@@ -8,7 +8,7 @@ from zarr import config, registry
 from zarr.core.metadata import v3
 from zarr.dtype import data_type_registry
 
-from ozx.zarr.codecs import NamedConfiguration, parse_named
+from ozx.zarr.codecs import NamedExtension, parse_named
 
 # So many lengths of chunks need little memory.
 _MOST_LENGTHS = 1 << 20
@@ -31,7 +31,7 @@ def zarr_understands(point: str, value: Any) -> bool:
     return point == "chunk_grid" and (name == "regular" or (name == "rectilinear" and _reads_rectilinear(named)))
 
 
-def _reads_rectilinear(grid: NamedConfiguration | None) -> bool:
+def _reads_rectilinear(grid: NamedExtension | None) -> bool:
     """Return whether zarr-python reads a rectilinear grid: from version 3.2 on, if the user switched this on.
 
     zarr-python makes a list of all lengths, however often a pair [length, count] repeats one.

@@ -6,12 +6,12 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.wrong_sources import refuse_images
 from ozx.ome.edit.plan import EditPlan, edit_hierarchy
-from ozx.ome.edit.request import Edits
+from ozx.ome.edit.request import EditRequest
 from ozx.ome.nodes import NodeCollector, ome_at
 from ozx.zarr.keys import DRAW_AGAIN, ORIGINAL_METADATA, THUMBNAIL
 
 
-def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:
+def plan_edit(view: ArchiveView, edits: EditRequest, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:
     """Return the edited documents of an archive, and notes about the archive; nothing is written."""
     collector, items = NodeCollector(), {}
     for item in view.iter_items(metadata_only=True):

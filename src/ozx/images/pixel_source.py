@@ -171,8 +171,8 @@ class CroppedSource:
         parts = self._parts(region)
         if len(parts) == 1:
             return self._source.read(parts[0], out)
-        assert self._box.picked is not None  # noqa: S101 (else there is one part)
-        return np.concatenate([self._source.read(part) for part in parts], self._box.picked.dimension, out)
+        (axis,) = self._box.picked  # else there is one part
+        return np.concatenate([self._source.read(part) for part in parts], axis, out)
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the unreadable parts of a block that was read."""
@@ -182,10 +182,10 @@ class CroppedSource:
         """Return the regions of the source that a block consists of: one for each run of picked pixels."""
         ends = [part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True)]
         moved = [slice(at + start, at + stop) for at, (start, stop) in zip(self._box.start, ends, strict=True)]
-        if self._box.picked is None:
+        if not self._box.picked:
             return [tuple(moved)]
-        axis, runs = self._box.picked.dimension, list[slice]()
-        for pixel in self._box.picked.pixels[slice(*ends[axis])]:
+        ((axis, picked),), runs = self._box.picked.items(), list[slice]()
+        for pixel in picked[slice(*ends[axis])]:
             first = runs.pop().start if runs and runs[-1].stop == pixel else pixel
             runs.append(slice(first, pixel + 1))
         return [(*moved[:axis], run, *moved[axis + 1 :]) for run in runs]

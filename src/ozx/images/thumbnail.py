@@ -19,7 +19,7 @@ from ozx.images.pictures.raster import encode_png, pillow
 from ozx.images.plate_picture import plate_fields
 from ozx.ome.images import image_paths
 from ozx.ome.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
-from ozx.ome.v2_groups import group_document
+from ozx.ome.upgrade import group_document
 from ozx.zarr.keys import METADATA, THUMBNAIL, join_path
 
 pillow()  # without it, an error before anything is read

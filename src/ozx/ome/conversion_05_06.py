@@ -10,7 +10,7 @@ from typing import Any
 from ozx.errors import UnsupportedError, UsageError
 from ozx.ome.transformations import (
     LEVEL_KINDS,
-    Scaling,
+    LevelTransformation,
     exact,
     intrinsic_system,
     parse_transformations,
@@ -125,7 +125,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
     return {**level, "coordinateTransformations": made}
 
 
-def _exact_product(own: Scaling, after: Scaling) -> tuple[list[float], list[float]]:
+def _exact_product(own: LevelTransformation, after: LevelTransformation) -> tuple[list[float], list[float]]:
     """Return scale and translation of two transformations in sequence, exact in decimal digits."""
     scales = [exact(a) * exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
-from ozx.ome.v2_groups import WITH_VERSION
-from ozx.zarr.codecs import NamedConfiguration, parse_named
+from ozx.ome.upgrade import WITH_VERSION
+from ozx.zarr.codecs import NamedExtension, parse_named
 from ozx.zarr.json_reading import Document, as_object, dump_document, parse_document, without_special_numbers
 from ozx.zarr.keys import join_path, node_of
 from ozx.zarr.layout import parse_layout
@@ -118,7 +118,7 @@ def array_document(document: Document) -> Document:
     }
 
 
-def _order(transpose: NamedConfiguration, dimensions: int) -> str:
+def _order(transpose: NamedExtension, dimensions: int) -> str:
     # Zarr v2, "order": F is the column-major order of the pixels of a chunk.
     order = transpose.configuration.get("order")
     if order == list(range(dimensions)):
@@ -128,7 +128,7 @@ def _order(transpose: NamedConfiguration, dimensions: int) -> str:
     return "F"
 
 
-def _compressor(codec: NamedConfiguration) -> Document:
+def _compressor(codec: NamedExtension) -> Document:
     settings = codec.configuration
     if codec.name in ("gzip", "zstd"):  # the checksum of zstd, if any, is in the frame; readers compare it unasked
         return {"id": codec.name, "level": settings.get("level", 0)}
@@ -150,7 +150,7 @@ def _data_type(value: Any) -> str:
     return _TYPES[named.name]
 
 
-def _byte_order(serializer: NamedConfiguration) -> str:
+def _byte_order(serializer: NamedExtension) -> str:
     endian = serializer.configuration.get("endian")
     if endian not in ("little", "big"):
         raise FormatError(f"expected the endian 'little' or 'big' of the codec bytes; found {endian!r}")

@@ -1,17 +1,38 @@
-"""The lower resolution levels that ozx computes: where they end, and their method in the metadata."""
+"""The lower resolution levels that ozx computes: where they end, and their methods."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
+
+from ozx.errors import UsageError
 
 #: The longest side of the coarsest level in pixels: that of a thumbnail.
 COARSEST = 256
 
-#: The methods of downsampling, and which of the pixels that it replaces a new pixel is.
-METHODS = {"mean": "the mean", "nearest": "the first", "mode": "the most frequent"}
+#: A method of downsampling, see `ozx.images.writing.downsampling`.
+Method = Literal["mean", "nearest", "mode"]
+
+#: The methods, and which of the pixels that it replaces a new pixel is.
+METHODS: dict[Method, str] = {"mean": "the mean", "nearest": "the first", "mode": "the most frequent"}
 
 
-def describe_downscaling(method: str, given: int = 1) -> dict[str, Any]:
+def parse_method(text: str) -> Method:
+    """Parse the name of a downsampling method."""
+    if text not in METHODS:
+        raise UsageError(f"expected one of the methods {', '.join(METHODS)}; got {text!r}")
+    return text
+
+
+def choose_method(declared: Any, *, is_label: bool) -> Method:
+    """Return the method by which the levels of an image are computed: that of its levels, if ozx has it.
+
+    Labels cannot be averaged.
+    """
+    usual: Method = "nearest" if is_label else "mean"
+    return declared if declared in METHODS and not (is_label and declared == "mean") else usual
+
+
+def describe_downscaling(method: Method, given: int = 1) -> dict[str, Any]:
     """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales").
 
     The first `given` levels were not computed.

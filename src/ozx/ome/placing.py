@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,10 +174,12 @@ _NESTED_MATRICES: dict[str, Callable[[_Step, int, int], Matrix | None]] = {
 
 #: Path of a group relative to the opened group, and name of one of the group's coordinate systems.
 _System = tuple[str, str]
+#: The systems to which matrices lead from each system.
+_Edges = dict[_System, list[tuple[_System, Matrix]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ImagePlace:
     """The position of an image in a coordinate system, as an affine matrix."""
 
     system: str | None = None  # name of the coordinate system, or None if the image stays in that of its levels
@@ -185,35 +187,30 @@ class Placement:
     unapplied: tuple[str, ...] = ()  # one phrase for each transformation that cannot be applied
 
 
-def place_image(multiscale: Multiscale) -> Placement:
+def place_image(multiscale: Multiscale) -> ImagePlace:
     """Return where an image is in another coordinate system, if an affine matrix maps its levels to that system.
 
     If matrices map the levels to several other systems, the first of these systems counts, in the order of the image's
     transformations.
     """
-    graph = _Graph()
-    graph.add_image("", multiscale)
+    counts, edges, unapplied = _connect({"": multiscale})
     start = ("", multiscale.system or "")
     for step in multiscale.transformations:
         for end in (step.output, step.input):
             if end.path is not None or end.name in (None, multiscale.system):
                 continue
-            matrix = graph.lead(start, ("", str(end.name)))
+            matrix = _lead(start, ("", str(end.name)), counts[start], edges)
             if matrix is not None:
-                return Placement(end.name, matrix, tuple(graph.unapplied))
-    return Placement(unapplied=tuple(graph.unapplied))
+                return ImagePlace(end.name, matrix, unapplied)
+    return ImagePlace(unapplied=unapplied)
 
 
-def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Placement]:
+def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, ImagePlace]:
     """Return the position of each image of a scene, by image path.
 
     All positions are in the scene's first coordinate system, or else in the system of the first image.
     """
-    graph = _Graph()
-    graph.add_systems("", scene.systems)
-    for path, multiscale in images.items():
-        graph.add_image(path, multiscale)
-    graph.add_steps("", scene.transformations)
+    counts, edges, unapplied = _connect(images, scene)
     first = next(iter(images.items()), None)
     # "it is RECOMMENDED that the scene's first entry under the `coordinateSystems` field is used as the default".
     goal = ("", str(scene.systems[0].name)) if scene.systems else None
@@ -221,57 +218,54 @@ def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Pla
         goal = first[0], str(first[1].system)
     places = {}
     for path, multiscale in images.items():
-        matrix = None if goal is None else graph.lead((path, multiscale.system or ""), goal)
-        places[path] = Placement(None if goal is None or matrix is None else goal[1], matrix, tuple(graph.unapplied))
+        start = path, multiscale.system or ""
+        matrix = None if goal is None else _lead(start, goal, counts[start], edges)
+        places[path] = ImagePlace(None if goal is None or matrix is None else goal[1], matrix, unapplied)
     return places
 
 
-class _Graph:
-    """A graph of coordinate systems, with the matrices between them as edges."""
+def _connect(
+    images: Mapping[str, Multiscale], scene: Scene | None = None
+) -> tuple[dict[_System, int], _Edges, tuple[str, ...]]:
+    """Return the number of axes of each coordinate system, the matrices between systems, and what has no matrix."""
+    systems = [] if scene is None else [("", system) for system in scene.systems]
+    steps = []
+    for path, image in images.items():
+        own = CoordinateSystem(image.system or "", image.axes)
+        systems += [(path, system) for system in (*image.systems, own)]
+        steps += [(path, step) for step in image.transformations if not _leads_to_labels(step)]
+    steps += [] if scene is None else [("", step) for step in scene.transformations]
+    counts: dict[_System, int] = {}
+    for path, system in systems:
+        if system.name is not None:
+            counts.setdefault((path, system.name), len(system.axes))
+    edges: _Edges = defaultdict(list)
+    unapplied = []
+    for path, step in steps:
+        start, stop = _resolve(path, step.input), _resolve(path, step.output)
+        matrix = to_matrix(step.document, counts[start]) if start in counts else None
+        if matrix is None or len(matrix) != counts.get(stop):
+            unapplied.append(describe_transformation(step))
+            continue
+        edges[start].append((stop, matrix))
+        back = invert(matrix)
+        if back is not None:
+            edges[stop].append((start, back))
+    return counts, edges, tuple(unapplied)
 
-    def __init__(self) -> None:
-        self.unapplied: list[str] = []
-        self._counts: dict[_System, int] = {}
-        self._edges: dict[_System, list[tuple[_System, Matrix]]] = defaultdict(list)
 
-    def add_image(self, path: str, multiscale: Multiscale) -> None:
-        self.add_systems(path, multiscale.systems)
-        self._counts.setdefault((path, multiscale.system or ""), len(multiscale.axes))
-        self.add_steps(path, (step for step in multiscale.transformations if not _leads_to_labels(step)))
-
-    def add_systems(self, path: str, systems: Iterable[CoordinateSystem]) -> None:
-        for system in systems:
-            if system.name is not None:
-                self._counts.setdefault((path, system.name), len(system.axes))
-
-    def add_steps(self, path: str, steps: Iterable[Transformation]) -> None:
-        for step in steps:
-            start, stop = _resolve(path, step.input), _resolve(path, step.output)
-            count = self._counts.get(start)
-            matrix = None if count is None else to_matrix(step.document, count)
-            if matrix is None or len(matrix) != self._counts.get(stop):
-                self.unapplied.append(describe_transformation(step))
-                continue
-            self._edges[start].append((stop, matrix))
-            back = invert(matrix)
-            if back is not None:
-                self._edges[stop].append((start, back))
-
-    def lead(self, start: _System, goal: _System) -> Matrix | None:
-        """Return the matrix of the shortest path from one coordinate system to another; None if there is no path."""
-        count = self._counts.get(start)
-        if count is None:
-            return None
-        found: dict[_System, Matrix] = {start: np.eye(count, count + 1)}
-        waiting = deque([start])
-        while waiting and goal not in found:
-            here = waiting.popleft()
-            for there, matrix in self._edges[here]:
-                made = compose(found[here], matrix)
-                if there not in found and made is not None:
-                    found[there] = made
-                    waiting.append(there)
-        return found.get(goal)
+def _lead(start: _System, goal: _System, count: int, edges: _Edges) -> Matrix | None:
+    """Return the matrix of the shortest path from a system of `count` axes to another; None if there is no path."""
+    found: dict[_System, Matrix] = {start: _still(count)}
+    waiting = deque([start])
+    while waiting and goal not in found:
+        here = waiting.popleft()
+        for there, matrix in edges[here]:
+            made = compose(found[here], matrix)
+            if there not in found and made is not None:
+                found[there] = made
+                waiting.append(there)
+    return found.get(goal)
 
 
 def _leads_to_labels(step: Transformation) -> bool:

@@ -103,8 +103,8 @@ def unmarkable(stored: bytes) -> str | None:
         return f"its attributes.{OZX}.{RECOVERED} is no list"
     if not faults:
         return None
-    twice = [f"the name {name!r:.100} twice" for name in faults.duplicates]
-    fault = next(iter([*twice, *faults.specials, *faults.huge]), "half of a character")
+    twice = [f"the name {name!r:.100} twice" for name in faults.get("names", ())]
+    fault = next(iter([*twice, *faults.get("words", ()), *faults.get("numbers", ())]), "half of a character")
     return f"it has {fault:.120}, which programs read in different ways"
 
 

@@ -14,16 +14,16 @@ _DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
+class LevelTransformation:
     """Positions of an array's pixels: position = index * scale + translation, for each axis in its unit."""
 
     scale: tuple[float, ...]
     translation: tuple[float, ...]
 
-    def then(self, other: Scaling) -> Scaling:
-        """Return the combination of this scaling with `other`, which is applied second."""
+    def then(self, other: LevelTransformation) -> LevelTransformation:
+        """Return the combination of this transformation with `other`, which is applied second."""
         pairs = list(zip(other.scale, self.translation, other.translation, strict=True))
-        return Scaling(
+        return LevelTransformation(
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),
             tuple(factor * start + step for factor, start, step in pairs),
         )
@@ -34,7 +34,7 @@ def exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def parse_transformations(value: Any, dimensions: int) -> Scaling | None:
+def parse_transformations(value: Any, dimensions: int) -> LevelTransformation | None:
     """Combine a list of scales and translations, applied in order; return None if there are other transformations.
 
     OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``,
@@ -44,15 +44,15 @@ def parse_transformations(value: Any, dimensions: int) -> Scaling | None:
     return _join(value, dimensions, _DEEPEST)
 
 
-def _join(value: Any, dimensions: int, depth: int) -> Scaling | None:
-    placement: Scaling | None = _stay(dimensions)
+def _join(value: Any, dimensions: int, depth: int) -> LevelTransformation | None:
+    placement: LevelTransformation | None = _stay(dimensions)
     for step in as_list(value):
         following = _parse_one(as_object(step), dimensions, depth)
         placement = None if placement is None or following is None else placement.then(following)
     return placement
 
 
-def _parse_one(step: dict[str, Any], dimensions: int, depth: int) -> Scaling | None:
+def _parse_one(step: dict[str, Any], dimensions: int, depth: int) -> LevelTransformation | None:
     still = _stay(dimensions)
     kind = step.get("type")
     if kind == "identity":
@@ -64,11 +64,11 @@ def _parse_one(step: dict[str, Any], dimensions: int, depth: int) -> Scaling | N
     numbers = as_numbers(step.get(kind))
     if numbers is None or len(numbers) != dimensions:
         return None
-    return Scaling(numbers, still.translation) if kind == "scale" else Scaling(still.scale, numbers)
+    return LevelTransformation(*((numbers, still.translation) if kind == "scale" else (still.scale, numbers)))
 
 
-def _stay(dimensions: int) -> Scaling:
-    return Scaling((1.0,) * dimensions, (0.0,) * dimensions)
+def _stay(dimensions: int) -> LevelTransformation:
+    return LevelTransformation((1.0,) * dimensions, (0.0,) * dimensions)
 
 
 # Conversion of image metadata with coordinate systems (OME-Zarr 0.6) to the form with axes (0.5), and back.

@@ -3,45 +3,111 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.ome.conversion_05_06 import ConvertedGroup
+from ozx.ome.model import OME_KEYS
 from ozx.ome.nodes import NoteCollector, group_command, tell
-from ozx.ome.v2_groups import group_document, upgrade_group
-from ozx.zarr.json_reading import Document, dump_document, parse_document
+from ozx.zarr.json_reading import Document, as_list, as_object, as_text, dump_document, parse_document
 from ozx.zarr.keys import METADATA, breadth_first, join_path
 from ozx.zarr.v2_arrays import UpgradedArray, upgrade_array
+from ozx.zarr.v2_documents import portable_attributes
+
+_OLD, _NEW = "0.4", "0.5"
+_OME = "ome"
+#: 0.5 has one version per group, under `ome`. In these objects its text asks for a second version ("plate": MUST,
+# "well" and "image-label": SHOULD), though the schemas do not.
+WITH_VERSION = ("plate", "well", "image-label")
+_HINT = (
+    "ozx upgrades OME-Zarr 0.4 only: save it as 0.4 or 0.5 first, with the program that wrote it "
+    "(bioformats2raw, ome-zarr-py, …)."
+)
+
+
+def group_document(attributes: dict[str, Any]) -> Document:
+    """Return the ``zarr.json`` of a group with these attributes, with fields in the order of zarr-python."""
+    return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
+
+
+def upgrade_group(attributes: dict[str, Any] | None = None) -> ConvertedGroup:
+    """Upgrade a group's attributes; OME-Zarr 0.4 attributes move to ``ome`` in the form of 0.5."""
+    found = attributes or {}
+    if _OME in found:
+        version = as_text(as_object(found[_OME]).get("version")) or "unknown"
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.4 in Zarr v2; found the attribute {_OME!r} of OME-Zarr 0.5 (version {version})",
+            hint=_HINT,
+        )
+    portable, notes = portable_attributes(found)
+    ours = {key: value for key, value in portable.items() if key in OME_KEYS}
+    others = {key: value for key, value in portable.items() if key not in OME_KEYS}
+    if not ours:
+        return ConvertedGroup(group_document(others), notes=tuple(notes))
+    names = tuple(_names_of_levels(ours["multiscales"])) if "multiscales" in ours else ()
+    ome = {"version": _NEW, **{key: _upgrade(key, value) for key, value in ours.items()}}
+    return ConvertedGroup(group_document({_OME: ome, **others}), names, tuple(notes))
+
+
+def _upgrade(key: str, value: Any) -> Any:
+    if key == "multiscales":
+        return [_without_version(item) for item in value]
+    if key == "omero":
+        return _without_version(value)
+    if key == "plate":  # wells and label images have had one form since 0.1, whatever version they give
+        _check_version(key, value)
+    if key in WITH_VERSION and isinstance(value, dict):
+        return {**value, "version": _NEW}
+    return value
+
+
+def _without_version(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: item for key, item in value.items() if key != "version"}
+
+
+def _check_version(where: str, value: Any) -> None:
+    # 0.4 asks for a version in plates, and recommends it in images.
+    version = as_object(value).get("version", _OLD)
+    if str(version) != _OLD:
+        raise UnsupportedError(f"expected OME-Zarr 0.4; found {version} ({where})", rule="rfc9/root", hint=_HINT)
+
+
+def _names_of_levels(multiscales: Any) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the path and the axis names of each resolution level of an image."""
+    if not isinstance(multiscales, list) or not all(isinstance(item, dict) for item in multiscales):
+        raise FormatError("expected multiscales to be a list of objects")
+    found = []
+    for index, item in enumerate(multiscales):
+        _check_version(f"multiscales/{index}", item)
+        names = _axis_names(item, f"multiscales/{index}")
+        paths = (as_text(as_object(dataset).get("path")) for dataset in as_list(item.get("datasets")))
+        found += [(path, names) for path in paths if path is not None]
+    return found
+
+
+def _axis_names(item: dict[str, Any], where: str) -> tuple[str, ...]:
+    # 0.4, "axes metadata": a list of objects, each with a name, no name twice.
+    axes = item.get("axes")
+    if axes is None:
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.4; found 0.1 or 0.2, which have no axes ({where})", rule="rfc9/root", hint=_HINT
+        )
+    if isinstance(axes, list) and any(isinstance(axis, str) for axis in axes):
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.4; found axes that are only names, as in 0.3 ({where})", rule="rfc9/root", hint=_HINT
+        )
+    names = tuple(as_text(as_object(axis).get("name")) for axis in as_list(axes))
+    if not names or None in names or len(set(names)) < len(names):
+        raise FormatError(f"expected axes with distinct names; found {axes!r} ({where})")
+    return tuple(name for name in names if name is not None)
+
+
+# The upgrade of a hierarchy, node by node.
 
 _ARRAY, _GROUP, _ATTRIBUTES = ".zarray", ".zgroup", ".zattrs"
 _ONE_HIERARCHY = "rfc9/one-hierarchy"
-
-
-@dataclass(frozen=True, slots=True)
-class UpgradedHierarchy:
-    """A hierarchy upgraded from Zarr v2 to v3."""
-
-    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that contain nodes but had no
-    # metadata. Equal arrays share one document: copy a document before you change it.
-    documents: dict[str, Document]
-    # Each upgraded array by path; its document is the one in `documents`.
-    arrays: dict[str, UpgradedArray]
-    # Differences worth a note, one sentence each.
-    notes: tuple[str, ...] = ()
-    # The reasons why the hierarchy cannot be upgraded; nodes with the same reason share one error and are missing in
-    # `documents`.
-    refusals: tuple[OzxError, ...] = ()
-
-    def iter_values(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the key and the value of every new ``zarr.json``, breadth-first."""
-        known: dict[int, bytes] = {}  # many arrays share one document
-        for path, document in self.documents.items():
-            if path not in self.arrays:
-                yield join_path(path, METADATA), dump_document(document)
-                continue
-            if id(document) not in known:
-                known[id(document)] = dump_document(document)
-            yield join_path(path, METADATA), known[id(document)]
 
 
 def upgrade_hierarchy(
@@ -52,19 +118,20 @@ def upgrade_hierarchy(
     Each value is read at most once. Values of ``.zmetadata`` are never read, because they are copies. `keep_numcodecs`
     keeps chunks whose codecs only zarr-python reads, instead of transcoding them. Hints name `path`.
     """
-    upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
-    upgrade.upgrade_groups(path)
-    upgrade.add_folders()
-    upgrade.upgrade_arrays()
-    return upgrade.finish()
+    hierarchy = UpgradedHierarchy(documents, keep_numcodecs=keep_numcodecs)
+    hierarchy.upgrade_groups(path)
+    hierarchy.add_folders()
+    hierarchy.upgrade_arrays()
+    hierarchy.sort()
+    return hierarchy
 
 
 def check_root(documents: Mapping[str, bytes]) -> None:
     """Raise an error if the root prevents the upgrade of a Zarr v2 hierarchy; all other nodes are ignored."""
     root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
-    upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
-    upgrade.upgrade_groups()
-    for refusal in upgrade.finish().refusals:
+    hierarchy = UpgradedHierarchy(root, keep_numcodecs=False)
+    hierarchy.upgrade_groups()
+    for refusal in hierarchy.refusals:
         raise refusal
 
 
@@ -97,15 +164,18 @@ def _sort_nodes(keys: Iterable[str]) -> tuple[dict[str, None], dict[str, None], 
     return arrays, groups, attributes
 
 
-class _HierarchyUpgrade:
-    """An upgrade in progress: the Zarr v2 nodes and the new Zarr v3 documents."""
+class UpgradedHierarchy:
+    """A hierarchy upgraded from Zarr v2 to v3, node by node."""
 
     def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
+        # The ``zarr.json`` of every node by its path; also of folders that contain nodes but had no metadata. Equal
+        # arrays share one document: copy a document before you change it.
+        self.documents: dict[str, Document] = {}
+        # Each upgraded array by path; its document is the one in `documents`.
+        self.arrays: dict[str, UpgradedArray] = {}
         self._stored = stored
         self._keep_numcodecs = keep_numcodecs
         self._array_paths, self._group_paths, self._with_attributes = _sort_nodes(stored)
-        self._documents: dict[str, Document] = {}
-        self._arrays: dict[str, UpgradedArray] = {}
         # By path of the array: the names of its dimensions, and the group that names them.
         self._names: dict[str, tuple[tuple[str, ...], str]] = {}
         # The upgraded array by its stored documents: the arrays of a plate have only a few different documents.
@@ -130,7 +200,7 @@ class _HierarchyUpgrade:
             except OzxError as error:
                 self._refuse(path, error)
                 continue
-            self._documents[path] = group.document
+            self.documents[path] = group.document
             for note in group.notes:
                 self._notes.add(path, note)
             for level, names in group.dimension_names:
@@ -199,7 +269,7 @@ class _HierarchyUpgrade:
                 if above in groups:
                     break
                 groups[above] = None
-                self._documents[above] = group_document({})
+                self.documents[above] = group_document({})
 
     def _check_name(self, path: str) -> None:
         # Zarr core 3.1, "Node names": not only periods, not beginning with "__", and since 2026-07 not "zarr.json".
@@ -225,7 +295,7 @@ class _HierarchyUpgrade:
             if isinstance(array, OzxError):
                 self._refuse(path, array)
                 continue
-            self._documents[path], self._arrays[path] = array.document, array
+            self.documents[path], self.arrays[path] = array.document, array
             for note in array.notes:
                 self._notes.add(path, note)
 
@@ -245,15 +315,34 @@ class _HierarchyUpgrade:
     def _refuse(self, path: str, error: OzxError) -> None:
         self._refusals.setdefault((type(error), error.message, error.rule, error.hint), []).append(path)
 
-    def finish(self) -> UpgradedHierarchy:
-        """Return the upgraded hierarchy, in breadth-first order."""
-        refusals = [
+    def sort(self) -> None:
+        """Put the nodes into breadth-first order."""
+        self.documents = {path: self.documents[path] for path in sorted(self.documents, key=breadth_first)}
+        self.arrays = {path: self.arrays[path] for path in sorted(self.arrays, key=breadth_first)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Differences worth a note, one sentence each."""
+        return self._notes.sentences()
+
+    @property
+    def refusals(self) -> tuple[OzxError, ...]:
+        """The reasons why the hierarchy cannot be upgraded.
+
+        Nodes with the same reason share one error, and are missing in `documents`.
+        """
+        return tuple(
             kind(tell(paths[0], len(paths), message), rule=rule, hint=hint)
             for (kind, message, rule, hint), paths in self._refusals.items()
-        ]
-        return UpgradedHierarchy(
-            documents={path: self._documents[path] for path in sorted(self._documents, key=breadth_first)},
-            arrays={path: self._arrays[path] for path in sorted(self._arrays, key=breadth_first)},
-            notes=self._notes.sentences(),
-            refusals=tuple(refusals),
         )
+
+    def iter_values(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the key and the value of every new ``zarr.json``, breadth-first."""
+        known: dict[int, bytes] = {}  # many arrays share one document
+        for path, document in self.documents.items():
+            if path not in self.arrays:
+                yield join_path(path, METADATA), dump_document(document)
+                continue
+            if id(document) not in known:
+                known[id(document)] = dump_document(document)
+            yield join_path(path, METADATA), known[id(document)]

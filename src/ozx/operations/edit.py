@@ -18,9 +18,9 @@ from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.ome.edit.image import Difference
+from ozx.ome.edit.image import PropertyChange
 from ozx.ome.edit.plan import Change, EditPlan
-from ozx.ome.edit.request import Contrast, Edits, PixelSize, Translation, parse_edits, unit_note
+from ozx.ome.edit.request import Contrast, EditRequest, PixelSize, Translation, parse_edits, unit_note
 from ozx.places.byte_source import FileSource
 from ozx.places.place import Place
 from ozx.zarr.keys import is_metadata_key
@@ -71,7 +71,7 @@ class EditResult(JsonResult):
 
     path: str
     written: bool
-    differences: tuple[Difference, ...]
+    differences: tuple[PropertyChange, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
     transfer: Transfer | None = None
@@ -191,7 +191,7 @@ def edit(
     return edit_file(location, edits, dry_run=dry_run, sync=sync)
 
 
-def edit_file(location: Place, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
+def edit_file(location: Place, edits: EditRequest, *, dry_run: bool = False, sync: bool = True) -> EditResult:
     """Apply `edits`, which are already checked, to a local file; see `edit`."""
     file = location.path
     try:
@@ -200,7 +200,7 @@ def edit_file(location: Place, edits: Edits, *, dry_run: bool = False, sync: boo
     except (FormatError, UnsupportedError, UsageError) as error:
         raise error.at(file) from None
     if plan.without_unit:
-        notes = (*notes, unit_note(plan.without_unit, file))
+        notes = (*notes, unit_note(tuple(plan.without_unit), file))
     is_written = bool(plan.new) and not dry_run
     if is_written:
         # Follow links: renaming onto a link would replace the link by a second file, and leave its target unchanged.
@@ -239,7 +239,7 @@ def _renew_manifest(path: str, manifest: bytes, *, sync: bool) -> None:
 
 def _edit_object(
     location: Place,
-    edits: Edits,
+    edits: EditRequest,
     *,
     dry_run: bool,
     confirm: Callable[[EditResult], bool] | None,

@@ -24,7 +24,7 @@ from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.source import Source
 from ozx.ome.partial_hierarchy import PartialHierarchy
 from ozx.ome.recovered import describe_array, describe_pixels, pixels_by_axis
-from ozx.ome.subset.hierarchy import ExtractedImage, Subset
+from ozx.ome.subset.hierarchy import ExtractedImageResult, Subset
 from ozx.ome.subset.region import Bounds, Selection, parse_channels, parse_levels, parse_region
 from ozx.places.place import Place, StrPath
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
@@ -72,7 +72,7 @@ class ExtractResult(JsonResult):
     entries: int
     bytes: int
     ome_version: str
-    images: tuple[ExtractedImage, ...]
+    images: tuple[ExtractedImageResult, ...]
     image_count: int
     notes: tuple[str, ...] = ()
     requests: int | None = None

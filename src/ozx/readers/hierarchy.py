@@ -18,10 +18,10 @@ from ozx.images.writing.new_image import (
     series_of,
 )
 from ozx.ome.colors import LabelDisplay, ShownChannel
-from ozx.ome.edit.request import Edits
+from ozx.ome.edit.request import EditRequest
 from ozx.ome.model import AXIS_TYPES, Axis
 from ozx.ome.subset.hierarchy import has_gaps
-from ozx.ome.subset.levels import AxisPlace, Box, Picked
+from ozx.ome.subset.levels import AxisPlace, Box
 from ozx.ome.subset.region import Selection, find_channels
 from ozx.ome.transformations import exact
 from ozx.ome.units import unit_ratio
@@ -37,7 +37,7 @@ class HierarchyOptions:
     """Options for the hierarchy that is made from a file."""
 
     is_alone: bool = False  # whether a field of a plate becomes a single image, without the plate
-    edits: Edits | None = None  # metadata that overrides the file's
+    edits: EditRequest | None = None  # metadata that overrides the file's
     keep_ome_xml: bool = True  # whether the original OME-XML is kept
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)  # how levels are made
     is_label: bool = False  # whether pixels are labels
@@ -141,7 +141,7 @@ def _new_image(found: Images, number: int, options: HierarchyOptions, notes: Not
 
 
 def _place(
-    description: ImageDescription, source: PixelSource, edits: Edits | None
+    description: ImageDescription, source: PixelSource, edits: EditRequest | None
 ) -> tuple[tuple[Axis, ...], tuple[float, ...], tuple[float, ...]]:
     """Return the axes with units, the pixel size and the origin along each; options take precedence over the file."""
     sizes = {} if edits is None else edits.pixel_size
@@ -216,7 +216,7 @@ def _factors(full: PixelSource, source: PixelSource, above: PixelSource) -> tupl
     return tuple(factors) if len(plane) == 1 and is_smaller and source.shape != above.shape else None
 
 
-def _channels(description: ImageDescription, count: int, edits: Edits | None) -> tuple[ShownChannel, ...]:
+def _channels(description: ImageDescription, count: int, edits: EditRequest | None) -> tuple[ShownChannel, ...]:
     for what, values in (
         ("channel names", None if edits is None else edits.channel_names),
         ("colors", None if edits is None else edits.colors),
@@ -297,7 +297,7 @@ def choose_part(image: NewImage, selection: Selection, where: str) -> tuple[NewI
 def _box(level: PyramidLevel, cut: dict[int, tuple[int, int]], channel: int | None, picked: tuple[int, ...]) -> Box:
     ends = [cut.get(at, (0, length)) for at, length in enumerate(level.shape)]
     shape = [len(picked) if at == channel else stop - start for at, (start, stop) in enumerate(ends)]
-    gaps = Picked(channel, picked) if channel is not None and has_gaps(picked) else None
+    gaps = {channel: picked} if channel is not None and has_gaps(picked) else {}
     return Box(tuple(start for start, _ in ends), tuple(shape), gaps)
 
 

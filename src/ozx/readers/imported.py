@@ -13,7 +13,7 @@ from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.images.writing.new_image import NewHierarchy, NewImage
 from ozx.ome.colors import parse_shown_channels
-from ozx.ome.edit.request import Edits
+from ozx.ome.edit.request import EditRequest
 from ozx.ome.model import parse_ome
 from ozx.places.place import Place
 from ozx.quoting import quote
@@ -105,7 +105,7 @@ def _is_same_part(view: ArchiveView, path: str, image: NewImage) -> bool:
     return is_there and all(new.label in (None, old.label) for old, new in names)
 
 
-def other_metadata(archive: Place, edits: Edits | None) -> list[str]:
+def other_metadata(archive: Place, edits: EditRequest | None) -> list[str]:
     """Return a note if `edits` would change the metadata of an existing archive that the import keeps."""
     if edits is None:
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ozx.errors import shortened
 from ozx.images.description import ImageDescription
 from ozx.images.pixel_source import PixelSource
-from ozx.ome.edit.request import Edits
+from ozx.ome.edit.request import EditRequest
 from ozx.ome.model import AXIS_TYPES, Axis
 from ozx.places.place import Place
 from ozx.quoting import quote
@@ -62,7 +62,7 @@ def axes_of(source: PixelSource) -> tuple[Axis, ...]:
     return tuple(Axis(axis, AXIS_TYPES[axis], None) for axis in source.axes)
 
 
-def iter_size_notes(description: ImageDescription, source: PixelSource, edits: Edits | None) -> Iterator[Note]:
+def iter_size_notes(description: ImageDescription, source: PixelSource, edits: EditRequest | None) -> Iterator[Note]:
     """Yield a note if a pixel size or unit is unknown, or if the size given for all axes is also used for z."""
     is_stack = "z" in source.axes
     everywhere = None if edits is None else edits.space_size
@@ -107,7 +107,7 @@ def _iter_unknown_units(description: ImageDescription, axes: Sequence[str]) -> I
         yield f"{which} is unknown, so the size has no unit; to set one", f"--unit {right}"
 
 
-def iter_unit_notes(axes: Sequence[Axis], edits: Edits | None) -> Iterator[Note]:
+def iter_unit_notes(axes: Sequence[Axis], edits: EditRequest | None) -> Iterator[Note]:
     """Yield a note if the options give a pixel size, but no unit is known from the options or the file."""
     sizes = {} if edits is None else edits.limited_to(axes).pixel_size
     missing = [str(axis.name) for axis in axes if axis.name in sizes and axis.type == "space" and not axis.unit]

@@ -27,7 +27,7 @@ from ozx.images.writing.documents import group_document
 from ozx.images.writing.new_array_layout import array_document
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
 from ozx.ome.partial_hierarchy import document_key
-from ozx.ome.relayout.shard_choice import CodecChoice
+from ozx.ome.relayout.codec_choice import CodecChoice
 from ozx.streaming.open_chunks import KeptChunk, OpenChunks
 from ozx.streaming.stream_images import ENDLESS
 from ozx.zarr.json_reading import Document, dump_document

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.errors import FormatError, resource_errors
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import facts_of
+from ozx.validation.nodes.facts import ParsedNode, facts_of
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.documents import check_ome
@@ -23,14 +22,14 @@ from ozx.zarr.keys import ROOT_METADATA
 # This finding is not reported, because the runner's cases of label images contain no `multiscales`.
 _ELSEWHERE = ("ome/label-missing",)
 # Findings based on the published schemas, which count, and notes about recommendations of the text, which count if
-# `strict`.
+# `count_recommended`.
 _BY_SCHEMA = ("ome/schema", "ome/scale-value")
 _RECOMMENDED = ("ome/image-label", "ome/downscaling")
 _ARCHIVES = (".ozx", ".zip")
 
 
 @resource_errors()
-def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[bool, str]:
+def conformance(path: str | os.PathLike[str], *, count_recommended: bool = False) -> tuple[bool, str]:
     """Return whether metadata is valid, with messages, in the form that the runner of ngff-spec requires.
 
     Findings based only on the published schemas count, too, because the runner's cases come from these schemas.
@@ -40,7 +39,7 @@ def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[
     """
     if os.path.isfile(path) and not os.fspath(path).lower().endswith(_ARCHIVES):
         with open(path, "rb") as file:
-            findings = list(check_attributes(file.read(), strict=strict))
+            findings = list(check_attributes(file.read(), count_recommended=count_recommended))
     else:
         findings = list(validate(path, second_opinion=False).findings)
     counted = [
@@ -48,7 +47,7 @@ def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[
         for finding in findings
         if finding.severity == "error"
         or finding.id in _BY_SCHEMA
-        or (strict and (_is_warning(finding) or finding.id in _RECOMMENDED))
+        or (count_recommended and (_is_warning(finding) or finding.id in _RECOMMENDED))
     ]
     return not counted, "; ".join(f"{finding.id}: {finding.message}" for finding in counted)
 
@@ -58,10 +57,10 @@ def _is_warning(finding: Finding) -> bool:
     return finding.severity == "warning" and finding.id.startswith("ome/")
 
 
-def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
+def check_attributes(data: bytes, *, count_recommended: bool = False) -> Iterator[Finding]:
     """Yield findings about the attributes of one group, without findings about other nodes.
 
-    With `strict`, each image must have all descriptions that the text recommends, even an image of one level.
+    With `count_recommended`, each image must have all recommended descriptions, even an image of one level.
     """
     try:
         attributes, _ = parse_strictly(data, "attributes")
@@ -69,7 +68,7 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
         yield finding_from_error(error)
         return
     group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    node = NodeDocument.of_v3(ROOT_METADATA, group)
+    node = ParsedNode.of_v3(ROOT_METADATA, group)
     place = JsonPlace(ROOT_METADATA, "/attributes")
     # OME-Zarr 0.6, "OME-Zarr Metadata": "The group `attributes` MUST contain a key `ome`. The value of the `ome` key
     # MUST be a JSON object that MUST contain a `version` key, the value of which MUST be a string".
@@ -81,7 +80,7 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
     if not isinstance(node.ome.get("version"), str):
         yield (place / "ome").finding("ome/version", "expected a version, a string", severity="error")
     yield from (finding for finding in check_ome(node) if finding.id not in _ELSEWHERE)
-    if strict:
+    if count_recommended:
         yield from _check_descriptions(node.ome, place / "ome")
     yield from check_connections(OmeNodes({"": facts_of(node)}))
 

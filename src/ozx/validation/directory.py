@@ -16,12 +16,11 @@ from ozx.places.positional_reading import open_for_reading
 from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import check_surroundings
-from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.hierarchy import NodeChecker, Options
 from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
-from ozx.zarr.entry_order import component_order
-from ozx.zarr.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.zarr.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
@@ -83,18 +82,19 @@ def _report_archives(keys: Sequence[str]) -> Iterator[Finding]:
 
 def _check_nodes(source: DirectorySource | RemoteDirectorySource, options: Options) -> Iterator[Finding]:
     listing = source.listing
-    rules = None if options.level == "archive" else NodeRules(options)
-    nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=None if rules is None else rules.look)
+    checker = None if options.level == "archive" else NodeChecker(options)
+    look = None if checker is None else checker.look
+    nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=look)
     yield from check_read_faults(faults)
     legacy = StoredValues(listing.legacy_keys, source.read)
     yield from check_nodes(nodes, listing.legacy_keys, listing.iter_keys(), legacy, folder=listing.root)
     yield from check_sharding(nodes, listing.iter_keys())
-    if rules is None:
+    if checker is None:
         return
     if not nodes and listing.legacy_keys:
-        nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
+        nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), checker.look)
         yield from check_read_faults(faults)
-    yield from rules.findings(nodes, source.exists)
+    yield from checker.findings(nodes, source.exists)
     if options.level == "data":
         from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 

@@ -1,6 +1,6 @@
 """All checks of metadata documents: of single nodes, and of the whole hierarchy.
 
-No function here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the
+No function here reads a file. A check of a node is a function from a `ParsedNode` to findings, a check of the
 hierarchy is a function from all `NodeFacts` to findings; the tables below list the checks.
 """
 
@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.extras import install_hint
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_legacy_nodes, read_nodes, remember
+from ozx.validation.nodes.facts import NodeFacts, ParsedNode, ReadFault, read_legacy_nodes, read_nodes, remember
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
 from ozx.validation.report import Finding, Level
-from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error, make_finding
+from ozx.validation.rules.findings import FindingCollector, Kind, finding_from_error, make_finding
 from ozx.validation.zarr.arrays import check_array
 from ozx.validation.zarr.documents import (
-    ConsolidatedCopies,
+    check_copies,
     check_dimension_names,
     check_fields,
     check_json,
@@ -33,12 +33,14 @@ from ozx.validation.zarr.documents import (
     check_name,
     check_node_name,
     check_recovered,
+    consolidated_copies,
 )
 from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
 from ozx.zarr.keys import is_metadata_key
+from ozx.zarr.normalisation import say_the_same
 
-NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
+NodeCheck = Callable[[ParsedNode], Iterable[Finding]]
 
 #: Checks of each node that depend on the node's path.
 PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name, check_recovered)
@@ -61,8 +63,8 @@ class Options:
     """Options that select the checks of one file or directory."""
 
     level: Level = "hierarchy"
-    # Whether the profile is ``strict``.
-    is_strict: bool = False
+    # Whether ZIP compression, other comments and other extra fields are errors, too (the profile ``strict``).
+    plain_only: bool = False
     second_opinion: bool = True
     # The given schemas of conventions.
     schemas: Schemas = field(default_factory=Schemas)
@@ -80,7 +82,7 @@ class Options:
 DEFAULTS = Options()
 
 
-class NodeRules:
+class NodeChecker:
     """Collector of findings about nodes; each node is checked when it is read.
 
     Only the first findings of each rule are kept, and further findings are counted, because documents can be hostile.
@@ -89,15 +91,19 @@ class NodeRules:
     def __init__(self, options: Options = DEFAULTS) -> None:
         self._node_checks = options.node_checks()
         self._lacks_opinion = options.second_opinion and not has_second_opinion()
-        self._found = LimitedFindings()
-        self._copies = ConsolidatedCopies()
+        self._found = FindingCollector()
+        # The copies in the root's consolidated metadata that no node was compared with yet, and the nodes whose copies
+        # differ or are missing.
+        self._copies: dict[str, Any] | None = None
+        self._differing: list[str] = []
+        self._missing: list[str] = []
         # Handlers of extensions get the node's path, and their answer may depend on it.
         self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
-    def look(self, node: NodeDocument) -> None:
+    def look(self, node: ParsedNode) -> None:
         """Check one node, and collect its findings."""
-        self._copies.look(node)
+        self._compare(node)
         self._found.add(chain.from_iterable(check(node) for check in PLACE_CHECKS))
         kinds = self._met.get(node.source)
         if kinds is not None and self._found.count_again(kinds):
@@ -113,6 +119,17 @@ class NodeRules:
         if node.source and self._may_remember:
             remember(self._met, node.source, self._found.counts() - before)
 
+    def _compare(self, node: ParsedNode) -> None:
+        """Compare a node with its copy in the root's consolidated metadata; the root is the first node."""
+        if not node.path:
+            self._copies = consolidated_copies(node)
+        elif self._copies is not None:
+            copy = self._copies.pop(node.path, None)
+            if copy is None:
+                self._missing.append(node.path)
+            elif not say_the_same(copy, node.document):
+                self._differing.append(node.path)
+
     def findings(
         self, nodes: Mapping[str, NodeFacts], has_file: Callable[[str], bool] = lambda _: True
     ) -> Iterator[Finding]:
@@ -122,7 +139,9 @@ class NodeRules:
         """
         self._found.add(check_references(nodes))
         self._found.add(check_ome_hierarchy(nodes, has_file))
-        self._found.add(self._copies.findings(nodes))
+        # Unreadable nodes are not missing.
+        left = [path for path in self._copies or () if path not in nodes]
+        self._found.add(check_copies(self._differing, self._missing, left))
         yield from self._found
         if self._lacks_opinion and any(node.ome is not None for node in nodes.values()):
             yield make_finding(
@@ -140,10 +159,10 @@ def check_documents(metadata: Mapping[str, bytes], options: Options = DEFAULTS) 
     documents lazily: each key is looked up once, the root's first. A `FormatError` or `UnsupportedError` that the
     mapping raises becomes a finding.
     """
-    rules = NodeRules(options)
+    checker = NodeChecker(options)
     is_v3 = any(map(is_metadata_key, metadata))
     faults: list[ReadFault]
-    nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
+    nodes, faults = read_nodes(metadata, look=checker.look) if is_v3 else read_legacy_nodes(metadata, (), checker.look)
     for key, error in faults:
         yield finding_from_error(error, entry=key)
-    yield from rules.findings(nodes)
+    yield from checker.findings(nodes)

@@ -39,7 +39,7 @@ from ozx.validation.container.rfc9 import (
 )
 from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory, check_remote_directory
-from ozx.validation.hierarchy import DEFAULTS, NodeRules, Options
+from ozx.validation.hierarchy import DEFAULTS, NodeChecker, Options
 from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
@@ -119,7 +119,7 @@ def validate(
     jobs = None if jobs is None else checked_jobs(jobs)
     options = Options(
         level=level,
-        is_strict=profile == "strict",
+        plain_only=profile == "strict",
         second_opinion=second_opinion,
         schemas=Schemas.read(schemas or {}),
         jobs=jobs,
@@ -169,8 +169,8 @@ def check_archive(reader: ArchiveReader, options: Options = DEFAULTS, folder: st
                 hint="Repair the errors above first.",
             )
     else:
-        yield from check_zip(facts, strict=options.is_strict)
-        yield from check_container(facts, strict=options.is_strict)
+        yield from check_zip(facts, plain_only=options.plain_only)
+        yield from check_container(facts, plain_only=options.plain_only)
         if folder:
             message = f"this is the layout of the BioImage Archive, not an .ozx file: the root is the folder {folder!r}"
             yield make_finding("rfc9/root", message, severity="note", hint=_MAKE_OZX)
@@ -201,8 +201,8 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     current, old = ([(name.removeprefix(prefix), row) for name, row in entries] for entries in found)
     keys = partial(_iter_data_keys, facts, prefix)
     yield from check_order(facts, current, comment)
-    rules = None if options.level == "archive" else NodeRules(options)
-    look = None if rules is None else rules.look
+    checker = None if options.level == "archive" else NodeChecker(options)
+    look = None if checker is None else checker.look
     nodes, faults = read_nodes(_documents(reader, facts, current), _damaged(facts, current), look)
     yield from check_read_faults(faults)
     legacy = _documents(reader, facts, old)
@@ -212,13 +212,13 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, options: Option
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
     if facts.end.comment or not prefix:  # RFC-9's comment is for .ozx files
-        yield from check_comment(facts.end.comment, comment, version, strict=options.is_strict)
-    if rules is None:
+        yield from check_comment(facts.end.comment, comment, version, plain_only=options.plain_only)
+    if checker is None:
         return
     if not nodes and legacy:
-        nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), rules.look)
+        nodes, faults = read_legacy_nodes(legacy, _damaged(facts, old), checker.look)
         yield from check_read_faults(faults)
-    yield from rules.findings(nodes, _finder(facts, prefix))
+    yield from checker.findings(nodes, _finder(facts, prefix))
 
 
 def _check_data(reader: ArchiveReader, options: Options, prefix: str) -> Iterator[Finding]:

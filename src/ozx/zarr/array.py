@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.zarr.codecs import SHARDING, NamedConfiguration, codec_names, inner_chunks, parse_codecs, parse_named
+from ozx.zarr.codecs import SHARDING, NamedExtension, codec_names, inner_chunks, parse_codecs, parse_named
 from ozx.zarr.json_reading import as_lengths, as_list, as_object, as_text
 
 # More bytes than any store can hold: a shape of this size is a slip or an attack, and its size is useless.
@@ -88,7 +88,7 @@ def parse_array(document: dict[str, Any]) -> ArrayMetadata:
     )
 
 
-def item_size(data_type: NamedConfiguration) -> int | None:
+def item_size(data_type: NamedExtension) -> int | None:
     """Return the size of one decoded item in bytes, or None for types of variable or unknown size."""
     if data_type.name in _SIZES:
         return _SIZES[data_type.name]

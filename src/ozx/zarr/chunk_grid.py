@@ -63,7 +63,7 @@ class ChunkGrid:
         return place
 
 
-class ChunkTally:
+class CountedChunks:
     """Count of an array's stored chunks, and the bounding box of the array's missing chunks.
 
     Memory grows with the lengths of the grid's sides, not with the number of chunks.

@@ -17,7 +17,7 @@ _DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class NamedConfiguration:
+class NamedExtension:
     """A codec, data type, chunk grid or chunk key encoding: a name and its settings."""
 
     name: str
@@ -25,7 +25,7 @@ class NamedConfiguration:
     must_understand: bool = True
 
 
-def parse_named(value: Any) -> NamedConfiguration | None:
+def parse_named(value: Any) -> NamedExtension | None:
     """Return name and settings from an object or a plain name; None for any other value.
 
     Zarr core 3.1, "Extension definition": an object with ``name`` and optional ``configuration`` and
@@ -34,29 +34,29 @@ def parse_named(value: Any) -> NamedConfiguration | None:
     Examples
     --------
     >>> parse_named("crc32c")
-    NamedConfiguration(name='crc32c', configuration={}, must_understand=True)
+    NamedExtension(name='crc32c', configuration={}, must_understand=True)
     >>> parse_named({"configuration": {}}) is None
     True
     """
     if isinstance(value, str):
-        return NamedConfiguration(value, {}) if value else None
+        return NamedExtension(value, {}) if value else None
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str) or not name:
         return None
-    return NamedConfiguration(name, as_object(value.get("configuration")), value.get("must_understand") is not False)
+    return NamedExtension(name, as_object(value.get("configuration")), value.get("must_understand") is not False)
 
 
-def parse_codecs(value: Any) -> tuple[NamedConfiguration, ...]:
+def parse_codecs(value: Any) -> tuple[NamedExtension, ...]:
     """Return the codecs of a chain; items without a name are skipped."""
     return tuple(codec for codec in map(parse_named, as_list(value)) if codec is not None)
 
 
-def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
+def codec_names(codecs: tuple[NamedExtension, ...]) -> tuple[str, ...]:
     """Return the names of all codecs in order; the codecs inside a shard follow the sharding codec."""
     return tuple(_names(codecs, _DEEPEST))
 
 
-def inner_chunks(codecs: tuple[NamedConfiguration, ...]) -> tuple[int, ...] | None:
+def inner_chunks(codecs: tuple[NamedExtension, ...]) -> tuple[int, ...] | None:
     """Return the shape of the innermost chunks if the codecs include a sharding codec, else None.
 
     Sharding codec 1.0, "Configuration parameters": ``chunk_shape``.
@@ -71,7 +71,7 @@ def inner_chunks(codecs: tuple[NamedConfiguration, ...]) -> tuple[int, ...] | No
     return shape
 
 
-def _names(codecs: tuple[NamedConfiguration, ...], depth: int) -> list[str]:
+def _names(codecs: tuple[NamedExtension, ...], depth: int) -> list[str]:
     names = []
     for codec in codecs:
         names.append(codec.name)

@@ -18,7 +18,7 @@ from ozx.zarr.array import ChunkKeys, item_size, parse_chunk_keys
 from ozx.zarr.codecs import (
     SHARDING,
     ChecksumOption,
-    NamedConfiguration,
+    NamedExtension,
     change_checksum,
     parse_codecs,
     parse_named,
@@ -201,17 +201,6 @@ Edges = tuple[Lengths, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ShardLevel:
-    """One sharding codec of an array."""
-
-    # Lengths of a shard, in pixels.
-    shape: Lengths
-    # Number of pieces along each dimension.
-    chunks_per_shard: Lengths
-    index: IndexFormat
-
-
-@dataclass(frozen=True, slots=True)
 class ArrayLayout:
     """The layout of an array's chunks."""
 
@@ -219,8 +208,9 @@ class ArrayLayout:
     shape: Lengths
     # Lengths of a chunk, the smallest piece that is encoded separately.
     chunks: Lengths
-    # The sharding codecs, from the outside in; empty without sharding.
-    levels: tuple[ShardLevel, ...]
+    # The sharding codecs, from the outside in: the number of pieces along each dimension of a shard, and the format of
+    # its index. Empty without sharding.
+    levels: tuple[tuple[Lengths, IndexFormat], ...]
     # The chain that encodes a chunk, as in the document.
     codecs: tuple[Any, ...]
     keys: ChunkKeys
@@ -235,7 +225,7 @@ class ArrayLayout:
     @property
     def shards(self) -> Lengths | None:
         """Lengths of a shard (the outermost if shards are nested); None if the array has no shards."""
-        return self.levels[0].shape if self.levels else None
+        return self.lengths_at(0) if self.levels else None
 
     @property
     def hides_shards(self) -> bool:
@@ -245,7 +235,14 @@ class ArrayLayout:
     @property
     def stored_shape(self) -> Lengths:
         """Lengths of one stored value: of a shard, or of a chunk if the array has no shards."""
-        return self.levels[0].shape if self.levels else self.chunks
+        return self.lengths_at(0)
+
+    def lengths_at(self, depth: int) -> Lengths:
+        """Return the lengths of a shard with `depth` shards around it; those of a chunk at the number of `levels`."""
+        lengths = self.chunks
+        for grid, _ in self.levels[depth:]:
+            lengths = tuple(length * count for length, count in zip(lengths, grid, strict=True))
+        return lengths
 
     @property
     def grid(self) -> Lengths:
@@ -377,9 +374,11 @@ def _accept_all(point: str, value: Any) -> bool:
     return True
 
 
-def _unwrap(codecs: list[Any], shape: Lengths, where: str) -> tuple[Lengths, tuple[ShardLevel, ...], list[Any]]:
+def _unwrap(
+    codecs: list[Any], shape: Lengths, where: str
+) -> tuple[Lengths, tuple[tuple[Lengths, IndexFormat], ...], list[Any]]:
     """Return the lengths of the innermost chunks, the sharding codecs from the outside in, and the innermost codecs."""
-    levels: list[ShardLevel] = []
+    levels: list[tuple[Lengths, IndexFormat]] = []
     while shape and len(levels) < _DEEPEST:
         sharding = parse_named(codecs[0])
         # "nothing before or after it": other codecs encode the whole shard once more.
@@ -387,12 +386,12 @@ def _unwrap(codecs: list[Any], shape: Lengths, where: str) -> tuple[Lengths, tup
             break
         inner, chain = _inside(sharding, shape, where)
         per_shard = tuple(whole // part for whole, part in zip(shape, inner, strict=True))
-        levels.append(ShardLevel(shape, per_shard, parse_index_format(sharding.configuration, where)))
+        levels.append((per_shard, parse_index_format(sharding.configuration, where)))
         shape, codecs = inner, chain
     return shape, tuple(levels), codecs
 
 
-def _inside(sharding: NamedConfiguration, shape: Lengths, where: str) -> tuple[Lengths, list[Any]]:
+def _inside(sharding: NamedExtension, shape: Lengths, where: str) -> tuple[Lengths, list[Any]]:
     inner = as_lengths(sharding.configuration.get("chunk_shape"))
     if inner is None or len(inner) != len(shape) or 0 in inner:
         raise FormatError(f"{where}: expected a chunk_shape of {len(shape)} lengths in {SHARDING}; found {inner}")

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.zarr.codecs import SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.codecs import SHARDING, NamedExtension, parse_named
 from ozx.zarr.extensions import (
     EXTENSIONS,
     Extension,
@@ -61,123 +63,125 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
     key = f"{node}/{METADATA}" if node else METADATA
     try:
         document = parse_document(data.removeprefix(_BYTE_ORDER_MARK), key)
-        normal = _Normaliser(node, understands).normalise(document)
+        normal = _normalise(document, partial(_check, node, understands))
     except RecursionError:
         raise FormatError(f"{key}: expected JSON of limited depth", rule="zarr/json") from None
     # Unchanged parts are shared, so that comparing them costs next to nothing.
     return data if normal == document else json.dumps(normal).encode("ascii")
 
 
-class _Normaliser:
-    def __init__(self, node: str, understands: Understands) -> None:
-        self._node = node
-        self._understands = understands
+#: Returns whether a reader understands an extension; raises an error if a reader must, but does not.
+_Check = Callable[[Extension], bool]
 
-    def normalise(self, document: Document) -> Document:
-        node_type = document.get("node_type")
-        if node_type not in ("array", "group"):
-            return document
-        fields = unknown_fields(document)
-        for extension in (*fields, *listed_extensions(document)):
-            self._check(extension)
-        if fields or EXTENSIONS in document:
-            dropped = {field.name for field in fields} | {EXTENSIONS}
-            document = {name: value for name, value in document.items() if name not in dropped}
-        return self._array(document) if node_type == "array" else self._group(document)
 
-    def _group(self, document: Document) -> Document:
-        copies = document.get("consolidated_metadata")
-        if copies is None or self._is_clean(copies):
-            return document
-        # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
-        if as_object(copies).get("kind") != "inline":
-            self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
-        return without_copies(document)
-
-    def _is_clean(self, copies: Any) -> bool:
-        """Return whether zarr-python can read this consolidated metadata unchanged."""
-        documents = as_object(copies).get("metadata")
-        if as_object(copies).get("kind") != "inline" or not isinstance(documents, dict):
-            return False
-        try:
-            return all(isinstance(copy, dict) and self.normalise(copy) == copy for copy in documents.values())
-        except UnsupportedError:
-            return False  # a node below is not readable, but this one is
-
-    def _array(self, document: Document) -> Document:
-        normal = dict(document)
-        if "storage_transformers" in normal:
-            found = parse_extensions(
-                normal["storage_transformers"] or [], "storage_transformers", "/storage_transformers"
-            )
-            for extension in found:
-                self._check(extension)
-            if found:
-                del normal["storage_transformers"]
-        if "data_type" in normal:
-            normal["data_type"] = self._data_type(normal["data_type"])
-        for point in ("chunk_grid", "chunk_key_encoding"):
-            if point in normal:
-                named = parse_named(normal[point])
-                normal[point] = self._known(_expand(normal[point], named), named, point, f"/{point}")
-        if "codecs" in normal:
-            normal["codecs"] = self._codecs(normal["codecs"], "/codecs")
-        return normal
-
-    def _data_type(self, value: Any) -> Any:
-        # Zarr core 3.1, "data_type": a core type is its name; zarr-python accepts no object for a core type, and
-        # no further members in objects for other types.
-        named = parse_named(value)
-        if named is not None and isinstance(value, dict):
-            value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name
-        return self._known(value, named, "data_type", "/data_type")
-
-    def _codecs(self, value: Any, pointer: str) -> Any:
-        if not isinstance(value, list):
-            return value
-        chain = []
-        for index, item in enumerate(value):
-            named, place = parse_named(item), f"{pointer}/{index}"
-            codec = _expand(item, named)
-            if named is not None and not self._understands("codecs", codec):
-                # Zarr core 3.1, "must_understand": a codec, unlike a data type or a chunk grid, may be ignorable.
-                self._check_parsed(codec, "codecs", place, named.name)
-                continue
-            chain.append(self._sharding(codec, place) if named is not None and named.name == SHARDING else codec)
-        return chain
-
-    def _sharding(self, codec: dict[str, Any], pointer: str) -> dict[str, Any]:
-        configuration = as_object(codec.get("configuration"))
-        changed = {
-            chain: self._codecs(configuration[chain], f"{pointer}/configuration/{chain}")
-            for chain in ("codecs", "index_codecs")
-            if chain in configuration
-        }
-        return {**codec, "configuration": {**configuration, **changed}}
-
-    def _known(self, value: Any, named: NamedConfiguration | None, point: str, pointer: str) -> Any:
-        if named is not None and not self._understands(point, value):
-            # Zarr core 3.1: "must_understand=False is not supported" here, so it is ignored.
-            self._refuse(Extension(point, named.name, must_understand=True, value=value, pointer=pointer))
-        return value
-
-    def _check_parsed(self, value: Any, point: str, pointer: str, name: str) -> None:
-        (extension,) = parse_extensions([value], point, pointer)
-        self._check(Extension(point, name, extension.must_understand, value, pointer))
-
-    def _check(self, extension: Extension) -> None:
-        if extension.must_understand and not self._understands(extension.point, extension.value):
-            self._refuse(extension)
-
-    def _refuse(self, extension: Extension) -> None:
+def _check(node: str, understands: Understands, extension: Extension) -> bool:
+    if understands(extension.point, extension.value):
+        return True
+    if extension.must_understand:
         raise UnsupportedError(
-            f"{self._node or _ROOT}: this reader does not support the {extension.what} {extension.name!r} (zarr.json, "
+            f"{node or _ROOT}: this reader does not support the {extension.what} {extension.name!r} (zarr.json, "
             f"{extension.pointer}), which a reader must understand to open the node",
             hint=_RECTILINEAR_HINT if extension.name == "rectilinear" else _HINT,
         )
+    return False
 
 
-def _expand(value: Any, named: NamedConfiguration | None) -> Any:
+def _normalise(document: Document, check: _Check) -> Document:
+    node_type = document.get("node_type")
+    if node_type not in ("array", "group"):
+        return document
+    fields = unknown_fields(document)
+    for extension in (*fields, *listed_extensions(document)):
+        check(extension)
+    if fields or EXTENSIONS in document:
+        dropped = {field.name for field in fields} | {EXTENSIONS}
+        document = {name: value for name, value in document.items() if name not in dropped}
+    return _normalise_array(document, check) if node_type == "array" else _normalise_group(document, check)
+
+
+def _normalise_group(document: Document, check: _Check) -> Document:
+    copies = document.get("consolidated_metadata")
+    if copies is None or _is_clean(copies, check):
+        return document
+    # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
+    if as_object(copies).get("kind") != "inline":
+        (extension,) = parse_extensions([copies], "fields")
+        check(replace(extension, name="consolidated_metadata", pointer="/consolidated_metadata"))
+    return without_copies(document)
+
+
+def _is_clean(copies: Any, check: _Check) -> bool:
+    """Return whether zarr-python can read this consolidated metadata unchanged."""
+    documents = as_object(copies).get("metadata")
+    if as_object(copies).get("kind") != "inline" or not isinstance(documents, dict):
+        return False
+    try:
+        return all(isinstance(copy, dict) and _normalise(copy, check) == copy for copy in documents.values())
+    except UnsupportedError:
+        return False  # a node below is not readable, but this one is
+
+
+def _normalise_array(document: Document, check: _Check) -> Document:
+    normal = dict(document)
+    if "storage_transformers" in normal:
+        found = parse_extensions(normal["storage_transformers"] or [], "storage_transformers", "/storage_transformers")
+        for extension in found:
+            check(extension)
+        if found:
+            del normal["storage_transformers"]
+    if "data_type" in normal:
+        normal["data_type"] = _normalise_data_type(normal["data_type"], check)
+    for point in ("chunk_grid", "chunk_key_encoding"):
+        if point in normal:
+            named = parse_named(normal[point])
+            normal[point] = _required(_expand(normal[point], named), named, point, check)
+    if "codecs" in normal:
+        normal["codecs"] = _normalise_codecs(normal["codecs"], "/codecs", check)
+    return normal
+
+
+def _normalise_data_type(value: Any, check: _Check) -> Any:
+    # Zarr core 3.1, "data_type": a core type is its name; zarr-python accepts no object for a core type, and
+    # no further members in objects for other types.
+    named = parse_named(value)
+    if named is not None and isinstance(value, dict):
+        value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name
+    return _required(value, named, "data_type", check)
+
+
+def _normalise_codecs(value: Any, pointer: str, check: _Check) -> Any:
+    if not isinstance(value, list):
+        return value
+    chain = []
+    for index, item in enumerate(value):
+        named, place = parse_named(item), f"{pointer}/{index}"
+        codec = _expand(item, named)
+        # Zarr core 3.1, "must_understand": a codec, unlike a data type or a chunk grid, may be ignorable.
+        if named is None or check(Extension("codecs", named.name, named.must_understand, codec, place)):
+            is_sharding = named is not None and named.name == SHARDING
+            chain.append(_normalise_sharding(codec, place, check) if is_sharding else codec)
+    return chain
+
+
+def _normalise_sharding(codec: dict[str, Any], pointer: str, check: _Check) -> dict[str, Any]:
+    configuration = as_object(codec.get("configuration"))
+    changed = {
+        chain: _normalise_codecs(configuration[chain], f"{pointer}/configuration/{chain}", check)
+        for chain in ("codecs", "index_codecs")
+        if chain in configuration
+    }
+    return {**codec, "configuration": {**configuration, **changed}}
+
+
+def _required(value: Any, named: NamedExtension | None, point: str, check: _Check) -> Any:
+    """Return the value of an extension point after a check that a reader understands it."""
+    if named is not None:
+        # Zarr core 3.1: "must_understand=False is not supported" here, so it is ignored.
+        check(Extension(point, named.name, must_understand=True, value=value, pointer=f"/{point}"))
+    return value
+
+
+def _expand(value: Any, named: NamedExtension | None) -> Any:
     """Return an extension, parsed as `named`, as an object with the configuration that zarr-python requires.
 
     Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.

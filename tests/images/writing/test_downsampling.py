@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ozx.images.writing.downsampling import METHODS, halve, halved_shape
+from ozx.images.writing.downsampling import halve, halved_shape
+from ozx.ome.downscaling import METHODS
 
 INTEGERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]

@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 import ozx
-from ozx.images.writing.downsampling import METHODS, halve
+from ozx.images.writing.downsampling import halve
+from ozx.ome.downscaling import METHODS
 
 
 def random_pixels(shape):

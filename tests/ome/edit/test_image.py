@@ -2,6 +2,7 @@
 
 import copy
 import json
+from types import SimpleNamespace
 
 import pytest
 from hierarchies import FIXTURES, multiscales
@@ -21,9 +22,9 @@ ARRAY = parse_array(json.loads((FIXTURES / "image.ome.zarr" / "0" / "zarr.json")
 
 def edit(document=IMAGE, *, array=ARRAY, **arguments):
     before = copy.deepcopy(document)
-    edited = edit_image(document, parse_edits(**arguments), "", array=array)
+    new, differences, _, notes = edit_image(document, parse_edits(**arguments), "", array=array)
     assert document == before, "the old document was touched"
-    return edited
+    return SimpleNamespace(document=new, differences=differences, notes=tuple(notes))
 
 
 def changes(edited, document=IMAGE):

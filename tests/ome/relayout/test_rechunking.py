@@ -6,14 +6,14 @@ import pytest
 
 from ozx.ome.relayout.rechunking import plan_rechunking
 from ozx.zarr.array import ChunkKeys
-from ozx.zarr.layout import ArrayLayout, IndexFormat, ShardLevel
+from ozx.zarr.layout import ArrayLayout, IndexFormat
 
 MIB = 1 << 20
 
 
 def layout(shape, chunks, *, shards=None, separator="/", size=1):
     per_shard = None if shards is None else tuple(a // b for a, b in zip(shards, chunks, strict=True))
-    levels = () if shards is None else (ShardLevel(shards, per_shard, IndexFormat()),)
+    levels = () if shards is None else ((per_shard, IndexFormat()),)
     keys = ChunkKeys("default", separator)
     return ArrayLayout(shape, chunks, levels, (), keys, size, (None,) * len(shape))
 

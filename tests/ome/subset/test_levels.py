@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ozx.ome.subset.levels import AxisGrid, Interval, align, make_grid
+from ozx.ome.subset.levels import AxisGrid, PixelRange, align, make_grid
 
 
 def interval(start, stop):
-    return Interval(Fraction(start), Fraction(stop))
+    return PixelRange(Fraction(start), Fraction(stop))
 
 
 def pyramid(length, chunk, levels, *, factor=2, scale=0.325, centred=True, round_up=False):

@@ -7,8 +7,7 @@ import sys
 from cases.documents import FILES, documents_of
 
 from ozx.validation.hierarchy import Options, check_documents
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import read_legacy_nodes
+from ozx.validation.nodes.facts import ParsedNode, read_legacy_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.second_opinion import check_second_opinion, refusals
 
@@ -43,7 +42,7 @@ def nodes_of(case):
         found = []
         read_legacy_nodes(documents, (), found.append)
         return found
-    return [NodeDocument.of_v3(key, json.loads(value)) for key, value in documents.items()]
+    return [ParsedNode.of_v3(key, json.loads(value)) for key, value in documents.items()]
 
 
 def opinions(case):
@@ -79,7 +78,7 @@ def test_a_disagreement_is_reported_where_it_is():
 
 
 def test_what_ours_say_is_not_said_again():
-    node = NodeDocument.of_v3("zarr.json", group(labels=7))
+    node = ParsedNode.of_v3("zarr.json", group(labels=7))
     ours = list(check_ome(node))
     assert [finding.id for finding in ours] == ["ome/labels"]
     assert list(check_second_opinion(node, ours)) == []

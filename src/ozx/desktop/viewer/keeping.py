@@ -14,7 +14,7 @@ import zarr
 from ozx.desktop.viewer.loopback import file_tag
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
-from ozx.ome.edit.request import Edits, parse_edits
+from ozx.ome.edit.request import EditRequest, parse_edits
 from ozx.operations.edit import EditResult, edit_file
 from ozx.places.place import Place
 from ozx.zarr.json_reading import as_numbers
@@ -54,7 +54,7 @@ class Keeper:
                 hint="Close this window and run ozx view again.",
             )
 
-    def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
+    def keep(self, path: str, edits: EditRequest) -> tuple[EditResult, zarr.Group | None]:
         """Edit images at or below `path`, one call at a time; return the result, and the new root if there is one."""
         self.check_unchanged()
         node = join_path(self.location.node, path) if path else self.location.node
@@ -69,7 +69,7 @@ class Keeper:
         self._opened.close()
 
 
-def parse_colors(body: bytes) -> tuple[str, Edits]:
+def parse_colors(body: bytes) -> tuple[str, EditRequest]:
     """Return the path of the image (empty for all images of a plate), and the edits that a page requests."""
     try:
         document = json.loads(body)

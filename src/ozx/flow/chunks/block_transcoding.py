@@ -14,7 +14,7 @@ from ozx.codecs.bounded import decoding_reason
 from ozx.codecs.chunk_codecs import checksum, same_bits
 from ozx.codecs.pixel_codec import PixelCodec, open_codec
 from ozx.errors import ResourceError, UnsupportedError
-from ozx.ome.relayout.shard_choice import is_exact
+from ozx.ome.relayout.codec_choice import is_exact
 from ozx.zarr.codecs import parse_codecs
 from ozx.zarr.json_reading import Document
 from ozx.zarr.layout import relayout_document
@@ -32,7 +32,7 @@ class Transcoding:
     new: PixelCodec
     path: str  # of the array, for messages
     new_codecs: tuple[str, ...]  # names of the codecs of new chunks
-    # Whether every chunk is decoded again and compared, see `ozx.ome.relayout.shard_choice.is_exact`.
+    # Whether every chunk is decoded again and compared, see `ozx.ome.relayout.codec_choice.is_exact`.
     is_checked: bool
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.stored_chunks import StoredChunks, distinct, places_of
 from ozx.flow.entry import Part, Span, read_part
-from ozx.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, read_index
+from ozx.zarr.layout import ArrayLayout, IndexFormat, Lengths, ShardIndex, read_index
 
 _CACHED_BYTES = 32 << 20
 
@@ -129,18 +129,18 @@ class InnerChunks:
         return index
 
 
-def _read_index(shard: Span, levels: tuple[ShardLevel, ...], where: str) -> ShardIndex:
+def _read_index(shard: Span, levels: tuple[tuple[Lengths, IndexFormat], ...], where: str) -> ShardIndex:
     """Read the index of the innermost chunks of a shard; the index has the shape of the grid of these chunks."""
-    level, *deeper = levels
+    (grid, form), *deeper = levels
 
     def read(offset: int, length: int) -> bytes:
         return read_part(shard.span(offset, length))
 
-    index = read_index(read, shard.length, level.chunks_per_shard, where, level.index)
+    index = read_index(read, shard.length, grid, where, form)
     if not deeper:
         return index
-    below = tuple(math.prod(column) for column in zip(*(deep.chunks_per_shard for deep in deeper), strict=True))
-    shape = tuple(own * inner for own, inner in zip(level.chunks_per_shard, below, strict=True))
+    below = tuple(math.prod(column) for column in zip(*(inner for inner, _ in deeper), strict=True))
+    shape = tuple(own * inner for own, inner in zip(grid, below, strict=True))
     whole = ShardIndex(np.zeros(shape, np.int64), np.zeros(shape, np.int64))
     for place in map(tuple, np.argwhere(index.lengths).tolist()):
         start, length = int(index.offsets[place]), int(index.lengths[place])

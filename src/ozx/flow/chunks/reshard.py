@@ -19,7 +19,7 @@ from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import BytesPart, Entry
 from ozx.ome.relayout.shard_choice import LARGEST_SHARD
 from ozx.zarr.codecs import ends_in_checksum
-from ozx.zarr.entry_order import hierarchy_order
+from ozx.zarr.keys import hierarchy_order
 from ozx.zarr.layout import ArrayLayout, IndexFormat, build_index
 
 #: Maximal number of chunks per shard, read or written: the index of a shard takes 16 bytes for each chunk.
@@ -59,7 +59,7 @@ def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[
     _check_shards(new, path)
     if not new.levels:
         return _iter_chunks(chunks, new, path)
-    if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
+    if len(new.levels) > 1 or new.levels[0][1] != IndexFormat():
         raise UsageError(
             f"{path or 'the root'}: expected shards that are not nested and end in an index with a CRC-32C"
         )

@@ -30,10 +30,10 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import open_spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
-from ozx.ome.relayout.rechunking import Rechunking, plan_rechunking
+from ozx.ome.relayout.rechunking import BlockGrid, plan_rechunking
 from ozx.threads import Workers, in_order
-from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.json_reading import Document
+from ozx.zarr.keys import hierarchy_order
 from ozx.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.zarr.v2_arrays import parse_v2_layout
 
@@ -59,7 +59,7 @@ def iter_transcoded(
     of a shard until the shard is written; further chunks wait in a temporary file. If the iterator is closed, or after
     an error, blocks not yet begun are cancelled.
 
-    `new`: the document to write, made by `ozx.ome.relayout.shard_choice.transcoded_document`; for Zarr v2, made
+    `new`: the document to write, made by `ozx.ome.relayout.codec_choice.transcoded_document`; for Zarr v2, made
     from the result of `ozx.zarr.v2_arrays.upgrade_array`.
 
     `edges`: `ozx.zarr.layout.ArrayLayout.edges` if the old chunks have different lengths; the grid of `old`
@@ -98,7 +98,7 @@ class _Transcoder:
         self._transcoding = transcoding
         self._path = path
         self._chunks = InnerChunks(stored, old)
-        self._plan: Rechunking = plan_rechunking(old, new)
+        self._plan: BlockGrid = plan_rechunking(old, new)
 
     def iter_entries(self, workers: Workers) -> Iterator[Entry]:
         with contextlib.closing(self._iter_results(workers.executor, 2 * workers.jobs)) as results:
@@ -119,7 +119,7 @@ class _Transcoder:
             yield from iter_resharded(encoded, unsharded, self._new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
-        """Yield for each block, in order, its chunks and the number of its group of blocks (see `Rechunking`).
+        """Yield for each block, in order, its chunks and the number of its group of blocks (see `BlockGrid`).
 
         At most `most` tasks run at the same time.
         """

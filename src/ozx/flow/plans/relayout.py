@@ -12,6 +12,7 @@ from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, Treatment, iter_planned
 from ozx.flow.sources.source import Source, StoredValues
+from ozx.ome.relayout.codec_choice import needs_transcoding
 from ozx.ome.relayout.layout_choice import (
     LayoutChoice,
     axes_of_images,
@@ -19,7 +20,6 @@ from ozx.ome.relayout.layout_choice import (
     relaid_document,
     understands_relayout,
 )
-from ozx.ome.relayout.shard_choice import needs_transcoding
 from ozx.ome.upgrade import upgrade_hierarchy
 from ozx.threads import Workers
 from ozx.zarr.array import ChunkKeys

@@ -25,7 +25,7 @@ from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.ome.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
 from ozx.ome.references import check_references, drop_source_image
-from ozx.ome.subset.hierarchy import ExtractedImage, Subset, plan_subset
+from ozx.ome.subset.hierarchy import ExtractedImageResult, Subset, plan_subset
 from ozx.ome.subset.levels import Box
 from ozx.ome.subset.region import Selection
 from ozx.ome.versions import version_of
@@ -88,8 +88,11 @@ class Extractor:
     def take(self, selection: Selection) -> SubsetPlan:
         """Return the plan of the selection; read metadata and shard indexes, but no chunk."""
         subset = plan_subset(self._documents, selection)
-        for pyramid in subset.pyramids if self._reads_once else ():
-            subset.arrays[pyramid.array] = replace(subset.arrays[pyramid.array], is_encoded=True)
+        if self._reads_once:
+            subset.arrays = {
+                path: replace(array, is_encoded=array.is_encoded or bool(array.levels))
+                for path, array in subset.arrays.items()
+            }
         notes = list(subset.notes)
         kept = {path: document for path, document in self._documents.items() if not _is_below(path, subset.dropped)}
         notes += check_references(kept.items(), self._node, self._nodes, kept)
@@ -155,7 +158,7 @@ class Extractor:
 class SubsetPlan(Plan):
     """The plan to write a part of a hierarchy as a new hierarchy."""
 
-    images: tuple[ExtractedImage, ...] = ()  # the extracted part of each image
+    images: tuple[ExtractedImageResult, ...] = ()  # the extracted part of each image
     image_notes: tuple[str, ...] = ()  # those of `notes` that are about these parts
     most_levels: int = 0  # the largest number of levels of an image before any were skipped
     # Returns the size of the archive in bytes, exact if nothing is encoded; if the size exceeds a given limit, returns
@@ -202,7 +205,7 @@ class _SubsetEntries:
 
     def __init__(self, source: Subtree, subset: Subset, notes: list[str], encode: Encode) -> None:
         self._source, self._subset, self._notes, self._encode = source, subset, notes, encode
-        self.decoded = {pyramid.array for pyramid in subset.decoded()}
+        self.decoded = set(subset.decoded())
 
     def iter_written(self, workers: Workers) -> Iterator[Entry]:
         """Yield the entries to write."""
@@ -332,18 +335,15 @@ class Subtree:
 def iter_cropped(stored: StoredChunks, old: ArrayLayout, path: str, box: Box, new: ArrayLayout) -> Iterator[Entry]:
     """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`."""
     first = [at // chunk for at, chunk in zip(box.start, new.chunks, strict=True)]
-    picked = None
-    if box.picked is not None:
-        picked = box.picked.dimension, box.picked.chunks(new.chunks[box.picked.dimension])
+    picked = {axis: np.unique(np.array(pixels, np.int64) // new.chunks[axis]) for axis, pixels in box.picked.items()}
     # Listing the chunks of a shard reads its index: take only shards that reach into the box.
     per_stored = old.chunks_per_stored
     outer = [at // per for at, per in zip(first, per_stored, strict=True)]
     behind = [-(-(at + count) // per) for at, count, per in zip(first, new.grid, per_stored, strict=True)]
     places = np.stack(np.unravel_index(stored.numbers, old.stored_grid), axis=-1)
     inside = (places >= outer) & (places < behind)
-    if picked is not None:
-        dimension, chunks = picked
-        inside[:, dimension] = np.isin(places[:, dimension], np.array(chunks, np.int64) // per_stored[dimension])
+    for axis, chunks in picked.items():
+        inside[:, axis] = np.isin(places[:, axis], chunks // per_stored[axis])
     within = replace(stored, numbers=stored.numbers[inside.all(axis=1)])
     return iter_laid_out(CroppedChunks(within, old, first, new.grid, picked), new, path)
 
@@ -357,30 +357,28 @@ class CroppedChunks(InnerChunks):
         layout: ArrayLayout,
         first: list[int],
         grid: tuple[int, ...],
-        picked: tuple[int, tuple[int, ...]] | None = None,
+        picked: Mapping[int, NDArray[np.int64]],
     ) -> None:
         super().__init__(stored, layout)
         self._whole = layout.grid
         self._first = np.array(first, np.int64)
-        self._picked = None if picked is None else (picked[0], np.array(picked[1], np.int64))
+        self._picked = picked  # the numbers of the chunks along an axis with gaps
         self.grid = grid
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
         """Return the stored chunks with these numbers; see `InnerChunks.find`."""
         columns = np.unravel_index(numbers, self.grid)
         moved = [column + at for column, at in zip(columns, self._first, strict=True)]
-        if self._picked is not None:
-            dimension, chunks = self._picked
-            moved[dimension] = chunks[columns[dimension]]
+        for axis, chunks in self._picked.items():
+            moved[axis] = chunks[columns[axis]]
         return super().find(np.ravel_multi_index(moved, self._whole).astype(np.int64), is_joined=is_joined)
 
     def iter_places(self) -> Iterator[NDArray[np.int64]]:
         """Yield the coordinates of stored chunks in the box, as arrays with one row per chunk."""
         for places in super().iter_places():
             moved = places - self._first
-            if self._picked is not None:
-                dimension, chunks = self._picked
-                is_picked = np.isin(places[:, dimension], chunks)
+            for axis, chunks in self._picked.items():
+                is_picked = np.isin(places[:, axis], chunks)
                 moved = moved[is_picked]
-                moved[:, dimension] = np.searchsorted(chunks, places[is_picked, dimension])
+                moved[:, axis] = np.searchsorted(chunks, places[is_picked, axis])
             yield moved[((moved >= 0) & (moved < np.array(self.grid))).all(axis=1)]

@@ -30,12 +30,11 @@ from ozx.flow.sources.listing import is_left_out, list_directory
 from ozx.flow.sources.source import Source
 from ozx.flow.sources.wrong_sources import refuse_folder_of_images
 from ozx.ome.comment import Comment, parse_comment, warn_of_unknown_keys
-from ozx.ome.v2_groups import group_document
+from ozx.ome.upgrade import group_document
 from ozx.ome.versions import version_of
 from ozx.places.byte_source import FileSource
 from ozx.places.place import Place
 from ozx.quoting import quote
-from ozx.zarr.entry_order import order_fault
 from ozx.zarr.json_reading import Document, dump_document, parse_document, without_special_numbers
 from ozx.zarr.keys import (
     LEGACY_METADATA,
@@ -44,6 +43,7 @@ from ozx.zarr.keys import (
     join_path,
     missing_groups,
     node_of,
+    order_fault,
     paths_above,
     top_nodes,
 )

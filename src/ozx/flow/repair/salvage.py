@@ -22,10 +22,18 @@ from ozx.flow.entry import Entry
 from ozx.ome.partial_hierarchy import PartialHierarchy, document_key, parents_of, parse_metadata
 from ozx.ome.recovered import Loss, describe_loss, pixels_by_axis
 from ozx.places.byte_source import ByteSource
-from ozx.zarr.chunk_grid import ChunkTally, looks_like_chunk
-from ozx.zarr.entry_order import ArchiveRank, archive_rank
+from ozx.zarr.chunk_grid import CountedChunks, looks_like_chunk
 from ozx.zarr.json_reading import LongDocuments
-from ozx.zarr.keys import METADATA, ORIGINAL_METADATA, is_legacy_metadata_key, is_metadata_key, missing_groups, node_of
+from ozx.zarr.keys import (
+    METADATA,
+    ORIGINAL_METADATA,
+    ArchiveRank,
+    archive_rank,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    missing_groups,
+    node_of,
+)
 
 # The result of a salvage: values to write, and lost values.
 
@@ -510,8 +518,8 @@ def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLo
     if salvage.is_complete:
         return []
     hierarchy = salvage.hierarchy
-    there = {path: ChunkTally(grid) for path, grid in hierarchy.grids.items() if grid is not None}
-    gone = {path: ChunkTally(tally.grid) for path, tally in there.items()}
+    there = {path: CountedChunks(grid) for path, grid in hierarchy.grids.items() if grid is not None}
+    gone = {path: CountedChunks(tally.grid) for path, tally in there.items()}
     for index in salvage.indices:
         role = hierarchy.role(salvage.key(index))
         if role.kind == "chunk" and role.array in there:
@@ -551,7 +559,7 @@ def all_losses(salvage: Salvage, arrays: Iterable[ArrayLoss]) -> list[Loss]:
     return losses
 
 
-def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
+def _loss(salvage: Salvage, path: str, there: CountedChunks, gone: CountedChunks) -> ArrayLoss | None:
     """Return the loss of one array from the counts of its found and lost chunks; None if nothing is lost."""
     inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
     grid, region, missing = there.grid, None, 0

@@ -127,20 +127,18 @@ class _Rescue:
         """
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
-        level = self.layout.levels[depth]
-        index = self._index(span, level.chunks_per_shard, level.index)
+        grid, form = self.layout.levels[depth]
+        index = self._index(span, grid, form)
         if index is None:
             return None
         offsets, lengths = index.offsets.ravel().tolist(), index.lengths.ravel().tolist()
-        size = level.index.size(len(lengths))
-        at = size if level.index.location == "start" else 0
+        size = form.size(len(lengths))
+        at = size if form.location == "start" else 0
         parts: list[Part] = []
         new = ShardIndex(np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64))
         for number in sorted((n for n, length in enumerate(lengths) if length), key=offsets.__getitem__):
-            inside = np.unravel_index(number, level.chunks_per_shard)
-            inner = tuple(
-                outer * per + int(part) for outer, per, part in zip(place, level.chunks_per_shard, inside, strict=True)
-            )
+            inside = np.unravel_index(number, grid)
+            inner = tuple(outer * per + int(part) for outer, per, part in zip(place, grid, inside, strict=True))
             found = self.parts((span[0] + offsets[number], lengths[number]), inner, depth + 1)
             if found is None:
                 if depth + 1 < len(self.layout.levels):
@@ -151,8 +149,8 @@ class _Rescue:
             at += _length(found)
         if not parts:
             return None
-        new_index = BytesPart(build_index(new.offsets, new.lengths, level.index))
-        return [new_index, *parts] if level.index.location == "start" else [*parts, new_index]
+        new_index = BytesPart(build_index(new.offsets, new.lengths, form))
+        return [new_index, *parts] if form.location == "start" else [*parts, new_index]
 
     def _chunk(self, span: tuple[int, int], place: Lengths) -> list[Part] | None:
         proof = prove_chunk(read_exactly(self.source, *span, f"a chunk of {self.key!r}"), self.layout)
@@ -180,8 +178,7 @@ class _Rescue:
             return None
 
     def _lose(self, place: Lengths, depth: int, reason: str, *, is_kept: bool) -> None:
-        levels = self.layout.levels
-        lengths = levels[depth].shape if depth < len(levels) else self.layout.chunks
+        lengths = self.layout.lengths_at(depth)
         shape = self.layout.shape
         starts = [number * length for number, length in zip(place, lengths, strict=True)]
         if any(start >= whole for start, whole in zip(starts, shape, strict=True)):

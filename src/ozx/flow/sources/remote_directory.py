@@ -18,7 +18,7 @@ from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_ke
 from ozx.places.positional_reading import REQUEST, divided
 from ozx.places.remote.folder import RemoteFolder
 from ozx.places.remote.object_store import md5_of
-from ozx.zarr.entry_order import hierarchy_order
+from ozx.zarr.keys import hierarchy_order
 
 
 class RemoteDirectorySource(ListedSource):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from copy import copy
 from functools import partial
 from tempfile import TemporaryDirectory
 
@@ -23,11 +23,11 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import Source
 from ozx.images.pixel_source import ArraySource, CroppedSource
 from ozx.images.writing.documents import group_document
-from ozx.images.writing.downsampling import halved_shape, parse_method
+from ozx.images.writing.downsampling import halved_shape
 from ozx.images.writing.hierarchy_writing import iter_pixels
 from ozx.images.writing.pyramid import LevelWork, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
-from ozx.ome.subset.hierarchy import ComputedPyramid, CroppedArray, Subset
+from ozx.ome.subset.hierarchy import CroppedArray, Subset
 from ozx.ome.subset.region import Selection
 from ozx.places.place import Place
 from ozx.progress import NO_PROGRESS
@@ -64,7 +64,7 @@ def iter_encoded(
             group, start = opened.enter_context(opened_hierarchy(place)), node
         else:
             group = open_source_group(source, 3)
-        yield from iter_pixels((_make(group, start, subset, pyramid) for pyramid in subset.decoded()), workers)
+        yield from iter_pixels((_make(group, start, subset, path) for path in subset.decoded()), workers)
 
 
 @contextmanager
@@ -73,41 +73,42 @@ def _fetched(subset: Subset, chunks: Iterable[Entry], workers: Workers) -> Itera
 
     Neighbouring blocks share chunks. From a server, each chunk is requested once, and adjacent ones together.
     """
-    wholes = {pyramid.array: subset.arrays[pyramid.array].whole(pyramid.array) for pyramid in subset.decoded()}
+    wholes = {path: subset.arrays[path].whole(path) for path in subset.decoded()}
     documents = {"": group_document(), **{path: whole.document for path, whole in wholes.items()}}
     metadata = {join_path(path, METADATA): dump_document(document) for path, document in documents.items()}
     with TemporaryDirectory(prefix="ozx-crop-") as folder:
-        copy = os.path.join(folder, "chunks.ozx")
-        with open(copy, "xb") as file:
+        file_of_chunks = os.path.join(folder, "chunks.ozx")
+        with open(file_of_chunks, "xb") as file:
             write_archive(Plan(metadata, lambda _: chunks, lambda: 0), file.fileno(), workers, NO_PROGRESS)
-        cropped = {path: subset.arrays[path].within(whole) for path, whole in wholes.items()}
-        with opened_hierarchy(Place(copy)) as group:
-            yield group, replace(subset, arrays={**subset.arrays, **cropped})
+        fetched = copy(subset)
+        fetched.arrays = subset.arrays | {path: subset.arrays[path].within(whole) for path, whole in wholes.items()}
+        with opened_hierarchy(Place(file_of_chunks)) as group:
+            yield group, fetched
 
 
-def _make(group: zarr.Group, start: str, subset: Subset, pyramid: ComputedPyramid) -> Pyramid:
+def _make(group: zarr.Group, start: str, subset: Subset, path: str) -> Pyramid:
     """Return the levels to make of a cropped array; the array itself is left out if its chunks are moved."""
-    first = subset.arrays[pyramid.array]
-    with refused_by_zarr(pyramid.array):
-        array = opened_array(group[join_path(start, pyramid.array)])
-    pixels = Level(array, pyramid.array)
+    first = subset.arrays[path]
+    with refused_by_zarr(path):
+        array = opened_array(group[join_path(start, path)])
+    pixels = Level(array, path)
     if pixels.dtype.kind not in _KINDS:  # a text of one chunk may fill the memory, and no image has such pixels
         raise UnsupportedError(
-            f"{pyramid.array}: expected pixels that are numbers, which can be cropped; found {pixels.dtype}",
+            f"{path}: expected pixels that are numbers, which can be cropped; found {pixels.dtype}",
             hint="Extract whole chunks: whole_chunks=True.",
         )
-    works, shards = [_work(pyramid.array, first, (), is_stored=not first.is_movable)], {}
+    works, shards = [_work(path, first, (), is_stored=not first.is_movable)], {}
     if not first.is_movable:
-        shards[0] = OpenShards(first.new, pyramid.array)
-    for path, halvings in pyramid.levels:
+        shards[0] = OpenShards(first.new, path)
+    for lower, halvings in first.levels:
         for halved in halvings[:-1]:
             shape = halved_shape(works[-1].shape, halved)
             works.append(LevelWork(shape, (1,) * len(shape), (1,) * len(shape), halved, None))
-        shards[len(works)] = OpenShards(subset.arrays[path].new, path)
-        works.append(_work(path, subset.arrays[path], (halvings or ((),))[-1], is_stored=True))
+        shards[len(works)] = OpenShards(subset.arrays[lower].new, lower)
+        works.append(_work(lower, subset.arrays[lower], (halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
     source = CroppedSource(ArraySource(pixels, axes), first.box)
-    return Pyramid(source, works, parse_method(pyramid.method), shards, channel=pyramid.channel)
+    return Pyramid(source, works, first.method, shards, channel=first.channel)
 
 
 def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelWork:

@@ -17,29 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import UsageError
-
-Method = Literal["mean", "nearest", "mode"]
-
-#: The methods of `parse_method`.
-METHODS: tuple[str, ...] = get_args(Method)
+from ozx.ome.downscaling import Method
 
 # Strips of this many bytes and their results stay in the processor's cache: 16-bit pixels are 1.5 times as fast.
 _STRIP = 256 << 10
 
 _WIDER = {1: 2, 2: 4, 4: 8}
-
-
-def parse_method(text: str) -> Method:
-    """Parse the name of a downsampling method."""
-    if text not in METHODS:
-        raise UsageError(f"expected one of the methods {', '.join(METHODS)}; got {text!r}")
-    return cast("Method", text)
 
 
 def halved_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:

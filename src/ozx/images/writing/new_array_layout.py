@@ -1,5 +1,7 @@
 """Layout of the arrays of new images: chunks, shards, and ``zarr.json`` documents.
 
+That of existing arrays is chosen in `ozx.ome.relayout`.
+
 ============ ======================= ==================================================
 axes         chunk                   shard
 ============ ======================= ==================================================
@@ -27,8 +29,9 @@ import numpy as np
 
 from ozx.errors import UnsupportedError
 from ozx.ome.model import Axis
+from ozx.ome.relayout.codec_choice import CodecChoice
 from ozx.ome.relayout.layout_choice import Axes, LayoutChoice
-from ozx.ome.relayout.shard_choice import MOST_ENTRIES, CodecChoice
+from ozx.ome.relayout.shard_choice import MOST_ENTRIES
 from ozx.zarr.chunk_grid import ChunkGrid
 from ozx.zarr.json_reading import Document
 from ozx.zarr.layout import parse_layout, relayout_document

@@ -10,9 +10,9 @@ from typing import Any
 from ozx.errors import UsageError
 from ozx.images.description import PlateDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
-from ozx.images.writing.downsampling import Method, halved_shape, parse_method
+from ozx.images.writing.downsampling import halved_shape
 from ozx.ome.colors import LabelDisplay, ShownChannel
-from ozx.ome.downscaling import COARSEST
+from ozx.ome.downscaling import COARSEST, Method, parse_method
 from ozx.ome.images import SERIES
 from ozx.ome.model import Axis, find_channel_axis
 

@@ -24,11 +24,12 @@ from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import UnsupportedError
 from ozx.images.pictures.render import percentile_window
 from ozx.images.pixel_source import Part, PixelSource, part_of
-from ozx.images.writing.downsampling import Method, halve
+from ozx.images.writing.downsampling import halve
 from ozx.images.writing.new_array_layout import grown
 from ozx.images.writing.new_image import PyramidLevel
 from ozx.images.writing.shard_assembly import OpenShards
 from ozx.ome.colors import Window
+from ozx.ome.downscaling import Method
 from ozx.zarr.json_reading import Document
 from ozx.zarr.layout import ArrayLayout
 

@@ -19,7 +19,7 @@ from ozx.images.plate_picture import PlateFields, plate_fields
 from ozx.images.writing.array_image import image_title
 from ozx.ome.colors import LabelDisplay, ShownChannel
 from ozx.ome.model import Plate, Scene, unapplied_note
-from ozx.ome.placing import Matrix, Placement, place_image, place_scene
+from ozx.ome.placing import ImagePlace, Matrix, place_image, place_scene
 from ozx.ome.units import ALL_UNITS
 from ozx.places.place import Place
 
@@ -109,7 +109,7 @@ class _LayerPicture:
 
     file: str
     view: Image
-    place: Placement = field(default_factory=Placement)
+    place: ImagePlace = field(default_factory=ImagePlace)
 
 
 def _is_ours(path: str) -> bool:
@@ -144,13 +144,13 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     ]
 
 
-def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[Placement]:
+def _place_images(scene: Scene | None, views: Sequence[Image]) -> list[ImagePlace]:
     """Return the position of each image in the scene; for an image outside of the scene, see `place_image`."""
     places = {} if scene is None else place_scene(scene, {view.path: view.multiscale for view in views})
     return [places.get(view.path) or place_image(view.multiscale) for view in views]
 
 
-def _read_image(view: Image, place: Placement, name: str) -> list[LayerData]:
+def _read_image(view: Image, place: ImagePlace, name: str) -> list[LayerData]:
     for phrase in place.unapplied:
         warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
     picture = _picture(view, name, place)
@@ -162,7 +162,7 @@ def _read_image(view: Image, place: Placement, name: str) -> list[LayerData]:
     return layers
 
 
-def _place_of_label(place: Placement, image: Image, label: Image) -> Placement:
+def _place_of_label(place: ImagePlace, image: Image, label: Image) -> ImagePlace:
     """Compute the position of a label image from the position of its image, which may have more axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
@@ -173,7 +173,7 @@ def _place_of_label(place: Placement, image: Image, label: Image) -> Placement:
     return replace(place, matrix=matrix[np.ix_(axes, [*axes, count])])
 
 
-def _picture(view: Image, name: str, place: Placement) -> _LayerPicture:
+def _picture(view: Image, name: str, place: ImagePlace) -> _LayerPicture:
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
     return _LayerPicture(name, view, place)

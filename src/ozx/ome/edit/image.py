@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import zip_longest
 from math import prod
@@ -22,7 +22,7 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.ome.colors import WHITE, default_color
-from ozx.ome.edit.request import Edits
+from ozx.ome.edit.request import EditRequest
 from ozx.ome.model import Axis, Multiscale, OmeMetadata, axis_kind, parse_ome
 from ozx.ome.subset.region import find_channels
 from ozx.ome.transformations import exact, parse_transformations, with_axes, with_systems
@@ -35,7 +35,7 @@ from ozx.zarr.json_reading import Document, as_list, as_numbers, as_object, as_t
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PropertyChange:
     """One changed property of an image.
 
     Attributes
@@ -77,27 +77,19 @@ class AxisChanges:
         return bool(self.units) or any(factor != 1 for factor in self.factors.values()) or any(self.shifts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """An edited document, with its differences from the original."""
-
-    # The new document, equal to the old one if nothing changed.
-    document: dict[str, Any]
-    differences: tuple[Difference, ...]
-    # What label images need too.
-    placed: AxisChanges = field(default_factory=lambda: AxisChanges({}, {}, {}))
-    # Remarks, as phrases.
-    notes: tuple[str, ...] = ()
-
-
 # Names, colours and contrast of channels, in the ``omero`` block of an image.
 
 _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 
 
 def edit_channels(
-    ome: dict[str, Any], edits: Edits, node: str, axes: Sequence[Axis], array: ArrayMetadata | None, notes: list[str]
-) -> list[Difference]:
+    ome: dict[str, Any],
+    edits: EditRequest,
+    node: str,
+    axes: Sequence[Axis],
+    array: ArrayMetadata | None,
+    notes: list[str],
+) -> list[PropertyChange]:
     """Apply the requested channel edits to the ``ome`` attributes of an image, in place; return the differences.
 
     If the ``omero`` block is missing or lists too few channels, complete channels are added: viewers fail on
@@ -135,7 +127,7 @@ def edit_channels(
             if value is not None and before.get(member) != value:
                 was = before.get(member)
                 known = was if isinstance(was, bool) else as_text(was)
-                differences.append(Difference(node, f"channel {index} {word}", known, value))
+                differences.append(PropertyChange(node, f"channel {index} {word}", known, value))
                 channel[member] = value
         if index in windows:
             known_window = as_object(before.get("window"))
@@ -148,7 +140,7 @@ def edit_channels(
     return differences
 
 
-def _windows(edits: Edits, channels: Sequence[Any], count: int, where: str) -> dict[int, tuple[float, float]]:
+def _windows(edits: EditRequest, channels: Sequence[Any], count: int, where: str) -> dict[int, tuple[float, float]]:
     """Return the requested contrast windows by the number of their channel; its new name comes before its old one."""
     labels = [as_text(as_object(channel).get("label")) for channel in channels]
     named = [new or old for new, old in zip_longest((edits.channel_names or ())[:count], labels)]
@@ -163,7 +155,7 @@ def _windows(edits: Edits, channels: Sequence[Any], count: int, where: str) -> d
     return found
 
 
-def _show_colors(omero: dict[str, Any], colors: Sequence[str | None] | None, node: str) -> list[Difference]:
+def _show_colors(omero: dict[str, Any], colors: Sequence[str | None] | None, node: str) -> list[PropertyChange]:
     """Change the rendering model ``greyscale``, in place, if a requested colour is not white.
 
     With this model, viewers ignore the colours of the channels.
@@ -173,7 +165,7 @@ def _show_colors(omero: dict[str, Any], colors: Sequence[str | None] | None, nod
     if not is_colored or rdefs.get("model") != "greyscale":
         return []
     omero["rdefs"] = {**rdefs, "model": "color"}
-    return [Difference(node, "rendering model", "greyscale", "color")]
+    return [PropertyChange(node, "rendering model", "greyscale", "color")]
 
 
 def _set_window(
@@ -182,7 +174,7 @@ def _set_window(
     window: tuple[float, float],
     data_type: str | None,
     place: tuple[str, int],
-) -> list[Difference]:
+) -> list[PropertyChange]:
     """Set the contrast window of a channel, in place; extend the limits `min` and `max` to contain the window."""
     node, index = place
     differences = []
@@ -191,7 +183,7 @@ def _set_window(
         if before.get(member) != value:
             old = as_numbers([before.get(member)])
             was = None if old is None else old[0]
-            differences.append(Difference(node, f"channel {index} {member}", was, value))
+            differences.append(PropertyChange(node, f"channel {index} {member}", was, value))
             new[member] = value
     if differences:
         limits = as_numbers([new["min"], new["max"]]) or window
@@ -279,11 +271,12 @@ def check_editable(document: Document, node: str, version: str | None) -> OmeMet
 
 
 def edit_image(
-    document: Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
-) -> Edited:
+    document: Document, edits: EditRequest, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
+) -> tuple[Document, list[PropertyChange], AxisChanges, list[str]]:
     """Return a copy of an image's ``zarr.json`` with the requested changes.
 
-    `array` is the array of the full resolution. Only edits of channels need it, for the number of channels.
+    Also return the differences from the original, what label images need too, and remarks, as phrases. `array` is the
+    array of the full resolution. Only edits of channels need it, for the number of channels.
     """
     ome = check_editable(document, node, version)
     if not ome.multiscales:
@@ -292,7 +285,7 @@ def edit_image(
     new = copy_json(document)
     raw = new["attributes"]["ome"]
     notes: list[str] = []
-    differences: list[Difference] = []
+    differences: list[PropertyChange] = []
     factors: list[dict[str, Fraction]] = []
     shifts: list[dict[str, Fraction]] = []
     originals = _objects(raw["multiscales"])
@@ -311,7 +304,9 @@ def edit_image(
         shifts.append({axis: place - _origin(item, multiscale, axis, node) for axis, place in places.items()})
         _shift(item, multiscale, shifts[-1], node)
         differences += [
-            Difference(node, f"origin {axis}", float(before[axis]), float(place), _unit(multiscale.axes, units, axis))
+            PropertyChange(
+                node, f"origin {axis}", float(before[axis]), float(place), _unit(multiscale.axes, units, axis)
+            )
             for axis, place in places.items()
             if place != before[axis]
         ]
@@ -325,17 +320,19 @@ def edit_image(
     if (any(factors) or any(shifts)) and any("coordinateSystems" in item and _common(item) for item in originals):
         notes.append("transformations to other coordinate systems are unchanged")
     placed = AxisChanges(factors[0], edits.units_for(ome.multiscales[0].axes), shifts[0])
-    return Edited(new, tuple(differences), placed, tuple(notes))
+    return new, differences, placed, notes
 
 
-def edit_label(document: Document, placed: AxisChanges, node: str, *, version: str | None = None) -> Edited:
+def edit_label(
+    document: Document, placed: AxisChanges, node: str, *, version: str | None = None
+) -> tuple[Document, list[PropertyChange]]:
     """Return a label image's ``zarr.json`` with the changes of its image: units, factors of all positions, and shifts.
 
     A label image may have another resolution than its image, and fewer axes: the same changes keep it in place.
     """
     ome = check_editable(document, node, version)
     new = copy_json(document)
-    differences: list[Difference] = []
+    differences: list[PropertyChange] = []
     raw = new["attributes"]["ome"]
     originals = _objects(raw.get("multiscales"))
     items = [_with_axes(item, node) for item in originals]
@@ -348,18 +345,20 @@ def edit_label(document: Document, placed: AxisChanges, node: str, *, version: s
             if axis in here and shift:
                 old = _origin(item, multiscale, axis, node)
                 unit = _unit(multiscale.axes, placed.units, axis)
-                differences.append(Difference(node, f"origin {axis}", float(old), float(old + shift), unit))
+                differences.append(PropertyChange(node, f"origin {axis}", float(old), float(old + shift), unit))
         _shift(item, multiscale, {axis: by for axis, by in placed.shifts.items() if axis in here}, node)
     if originals:
         raw["multiscales"] = _with_systems(items, originals)
-    return Edited(new, tuple(differences))
+    return new, differences
 
 
-def edit_plate_name(document: Document, name: str, node: str, *, version: str | None = None) -> Edited:
-    """Return a plate's ``zarr.json`` with the new name."""
+def edit_plate_name(
+    document: Document, name: str, node: str, *, version: str | None = None
+) -> tuple[Document, list[PropertyChange]]:
+    """Return a plate's ``zarr.json`` with the new name, and the difference from the original."""
     check_editable(document, node, version)
     new = copy_json(document)
-    return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
+    return new, _rename(new["attributes"]["ome"]["plate"], name, node)
 
 
 def update_copy(document: Document, below: str, new: Document) -> bool:
@@ -441,7 +440,7 @@ def _checked(steps: list[Any], dimensions: int, node: str) -> list[dict[str, Any
 
 def _rescale(
     item: dict[str, Any], multiscale: Multiscale, factors: Mapping[str, Fraction], units: Mapping[str, str], node: str
-) -> list[Difference]:
+) -> list[PropertyChange]:
     """Multiply the pixel sizes and origins of all levels by `factors`, in place.
 
     Return the differences between the old and new pixel sizes and origins of the full resolution.
@@ -449,7 +448,7 @@ def _rescale(
     changing = {axis: factor for axis, factor in factors.items() if factor != 1}
     if not changing:
         return []
-    before = [_size(item, multiscale, axis, node) for axis in changing]
+    before = {axis: _size(item, multiscale, axis, node) for axis in changing}
     names = [axis.name for axis in multiscale.axes]
     common = _checked(as_list(item.get("coordinateTransformations")), len(names), node)
     for dataset in _objects(item.get("datasets")):
@@ -466,27 +465,16 @@ def _rescale(
         for axis, factor in changing.items():
             if move.get("type") == "translation":
                 _multiply(move["translation"], names.index(axis), factor, node)
-    return _size_differences(multiscale, dict(zip(changing, before, strict=True)), changing, units, node)
-
-
-def _size_differences(
-    multiscale: Multiscale,
-    before: Mapping[str, Fraction],
-    factors: Mapping[str, Fraction],
-    units: Mapping[str, str],
-    node: str,
-) -> list[Difference]:
-    names = [axis.name for axis in multiscale.axes]
     full = multiscale.datasets[0]
     sizes, origins = [], []
-    for axis, factor in factors.items():
+    for axis, old in before.items():
         index = names.index(axis)
         unit = units.get(axis, multiscale.axes[index].unit)
-        sizes.append(Difference(node, f"axis {axis}", float(before[axis]), float(before[axis] * factor), unit))
+        sizes.append(PropertyChange(node, f"axis {axis}", float(old), float(old * changing[axis]), unit))
         start = 0.0 if full.translation is None else full.translation[index]
         if start:
-            moved = float(exact(start) * factor)
-            origins.append(Difference(node, f"origin {axis}", start, moved, unit))
+            moved = float(exact(start) * changing[axis])
+            origins.append(PropertyChange(node, f"origin {axis}", start, moved, unit))
     return [*sizes, *origins]
 
 
@@ -559,17 +547,17 @@ def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> No
         numbers[index] = product
 
 
-def _set_units(item: dict[str, Any], units: Mapping[str, str], node: str) -> list[Difference]:
+def _set_units(item: dict[str, Any], units: Mapping[str, str], node: str) -> list[PropertyChange]:
     differences = []
     for axis in _objects(item.get("axes")):
         name, old = as_text(axis.get("name")), axis.get("unit")
         if name is not None and name in units and old != units[name]:
             axis["unit"] = units[name]
-            differences.append(Difference(node, f"unit of {name}", as_text(old), units[name]))
+            differences.append(PropertyChange(node, f"unit of {name}", as_text(old), units[name]))
     return differences
 
 
-def _rename(item: dict[str, Any], name: str, node: str, ome: dict[str, Any] | None = None) -> list[Difference]:
+def _rename(item: dict[str, Any], name: str, node: str, ome: dict[str, Any] | None = None) -> list[PropertyChange]:
     old = item.get("name")
     if old == name:
         return []
@@ -577,4 +565,4 @@ def _rename(item: dict[str, Any], name: str, node: str, ome: dict[str, Any] | No
     omero = as_object(None if ome is None else ome.get("omero"))
     if old is not None and omero.get("name") == old:  # viewers that read the omero block show this copy
         omero["name"] = name
-    return [Difference(node, "name", as_text(old), name)]
+    return [PropertyChange(node, "name", as_text(old), name)]

@@ -8,15 +8,14 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.ome.edit.image import (
-    Difference,
-    Edited,
+    PropertyChange,
     check_editable,
     edit_image,
     edit_label,
     edit_plate_name,
     update_copy,
 )
-from ozx.ome.edit.request import Edits
+from ozx.ome.edit.request import EditRequest
 from ozx.ome.images import image_paths, label_paths
 from ozx.ome.model import Axis, OmeMetadata
 from ozx.ome.nodes import Node, NoteCollector, ome_at
@@ -47,29 +46,14 @@ class Change:
     new: Any
 
 
-@dataclass(frozen=True, slots=True)
-class EditPlan:
-    """The changes that an edit makes to a hierarchy."""
-
-    # The documents that change, by key, as bytes.
-    old: dict[str, bytes]
-    new: dict[str, bytes]
-    differences: tuple[Difference, ...]
-    changes: tuple[Change, ...]
-    # Remarks, one sentence each.
-    notes: tuple[str, ...]
-    # Axes of space that got a pixel size and have no unit.
-    without_unit: tuple[str, ...] = ()
-
-
 def edit_hierarchy(
-    nodes: Mapping[str, Node], read: Callable[[str], bytes | None], edits: Edits, node: str = ""
+    nodes: Mapping[str, Node], read: Callable[[str], bytes | None], edits: EditRequest, node: str = ""
 ) -> EditPlan:
     """Plan the requested `edits` of all images at or below `node`, and of their label images.
 
     `node` is the path of a plate, well, series, image or label image; `read` returns the value of a metadata key.
     """
-    editor = _DocumentEditor(nodes, read)
+    plan = EditPlan(nodes, read)
     if edits.forget_recovered and node:
         raise UsageError(
             "what a recovered file lacks is a remark of the whole file, not of a node",
@@ -77,10 +61,11 @@ def edit_hierarchy(
         )
     others = replace(edits, forget_recovered=False)
     if not others.is_empty:
-        editor.edit_images(others, node)
+        plan.edit_images(others, node)
     if edits.forget_recovered:
-        editor.forget_recovered()
-    return editor.finish()
+        plan.forget_recovered()
+    plan.finish()
+    return plan
 
 
 def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
@@ -108,23 +93,33 @@ def _axes(ome: OmeMetadata) -> list[Axis]:
     return [axis for multiscale in ome.multiscales for axis in multiscale.axes]
 
 
-class _DocumentEditor:
-    """Editor of a hierarchy's documents: holds the documents read so far, the edited documents and the changes."""
+class EditPlan:
+    """The changes that an edit makes to a hierarchy, collected document by document."""
 
     def __init__(self, nodes: Mapping[str, Node], read: Callable[[str], bytes | None]) -> None:
+        # The documents that change, by key, as bytes, and their changes: known when the plan is finished.
+        self.old: dict[str, bytes] = {}
+        self.new: dict[str, bytes] = {}
+        self.changes: tuple[Change, ...] = ()
+        self.differences: tuple[PropertyChange, ...] = ()
+        # Axes of space that got a pixel size and have no unit.
+        self.without_unit: dict[str, None] = {}
         self._nodes = nodes
         self._read = read
         self._version = ome_at(nodes, "").version
         self._stored: dict[str, bytes] = {}
-        self._old: dict[str, Document] = {}
-        self._new: dict[str, Document] = {}
-        self._differences: list[Difference] = []
+        self._originals: dict[str, Document] = {}
+        self._edited: dict[str, Document] = {}
         self._notes = NoteCollector()
-        self._without_unit: dict[str, None] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks, one sentence each."""
+        return self._notes.sentences()
 
     def open(self, path: str) -> Document:
         """Return the original document of a group."""
-        if path not in self._old:
+        if path not in self._originals:
             key = join_path(path, METADATA)
             stored = self._read(key)
             if stored is None:
@@ -132,10 +127,10 @@ class _DocumentEditor:
                     f"{key}: expected the metadata of OME-Zarr 0.5; the file does not exist",
                     hint="ozx cannot edit OME-Zarr 0.4 (Zarr v2); convert the file to 0.5 with ozx repack first.",
                 )
-            self._stored[path], self._old[path] = stored, parse_document(stored, key)
-        return self._old[path]
+            self._stored[path], self._originals[path] = stored, parse_document(stored, key)
+        return self._originals[path]
 
-    def edit_images(self, edits: Edits, node: str) -> None:
+    def edit_images(self, edits: EditRequest, node: str) -> None:
         """Edit the images at or below `node`, and their label images."""
         images = _find_images(self._nodes, node)
         if edits.name is not None:
@@ -149,16 +144,16 @@ class _DocumentEditor:
 
     def forget_recovered(self) -> None:
         """Remove what the root says about missing pixels."""
-        document = self._new.get("", self.open(""))
+        document = self._edited.get("", self.open(""))
         losses = describe_losses(document.get("attributes"))
         if losses:
-            self._new[""] = with_losses(document, [])
-            self._differences += [Difference("", "recovered", loss, None) for loss in losses]
+            self._edited[""] = with_losses(document, [])
+            self.differences += tuple(PropertyChange("", "recovered", loss, None) for loss in losses)
 
-    def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
+    def name_plate(self, node: str, edits: EditRequest, name: str, images: list[str]) -> EditRequest:
         """Set the name of the plate if `node` is a plate; return the edits that apply to the images."""
         if ome_at(self._nodes, node).plate is not None:
-            self._take(node, edit_plate_name(self.open(node), name, node, version=self._version))
+            self._take(node, *edit_plate_name(self.open(node), name, node, version=self._version))
             return replace(edits, name=None)
         if len(images) > 1:
             listed = ", ".join(images[:3]) + (", …" if len(images) > 3 else "")
@@ -168,7 +163,7 @@ class _DocumentEditor:
             )
         return edits
 
-    def edit_image(self, path: str, edits: Edits) -> None:
+    def edit_image(self, path: str, edits: EditRequest) -> None:
         """Edit the metadata of one image and its label images."""
         if not ome_at(self._nodes, path).multiscales:
             self._notes.add(path, "an image is listed here, but does not exist")
@@ -182,59 +177,49 @@ class _DocumentEditor:
             self._notes.add(path, f"the pixel size along {kept} is kept; pixel_size='{kept}=2um' sets it")
         if here.is_empty:
             return
-        edited = edit_image(self.open(path), here, path, array=self._full_resolution(path), version=self._version)
-        self._take(path, edited)
-        self._without_unit |= {
+        new, differences, placed, notes = edit_image(
+            self.open(path), here, path, array=self._full_resolution(path), version=self._version
+        )
+        self._take(path, new, differences)
+        for note in notes:
+            self._notes.add(path, note)
+        self.without_unit |= {
             str(axis.name): None
             for axis in axes
-            if axis.type == "space"
-            and axis.name in here.pixel_size
-            and not (axis.unit or axis.name in edited.placed.units)
+            if axis.type == "space" and axis.name in here.pixel_size and not (axis.unit or axis.name in placed.units)
         }
-        if not edited.placed:
+        if not placed:
             return
         for label in label_paths(self._nodes, path):
             if ome_at(self._nodes, label).multiscales:
                 document = self.open(label)
-                self._take(label, edit_label(document, edited.placed, label, version=self._version))
+                self._take(label, *edit_label(document, placed, label, version=self._version))
             else:
                 self._notes.add(label, "a label image is listed here, but does not exist")
 
-    def finish(self) -> EditPlan:
-        """Update consolidated metadata, and return the finished plan."""
-        for path in list(self._new):
+    def finish(self) -> None:
+        """Update consolidated metadata, and write the changed documents."""
+        for path in list(self._edited):
             for above in paths_above(path):
                 self._update_copy(above, path)
-        changed = [path for path in self._nodes if path in self._new]
-        changes = [
-            Change(path, *change) for path in changed for change in iter_changes(self._old[path], self._new[path])
-        ]
         styles: Styles = {}
-        return EditPlan(
-            old={join_path(path, METADATA): self._stored[path] for path in changed},
-            new={
-                join_path(path, METADATA): dump_like(self._new[path], self._old[path], self._stored[path], styles)
-                for path in changed
-            },
-            differences=tuple(self._differences),
-            changes=tuple(changes),
-            notes=self._notes.sentences(),
-            without_unit=tuple(self._without_unit),
-        )
+        for path in self._nodes:
+            if path in self._edited:
+                key, old, new = join_path(path, METADATA), self._originals[path], self._edited[path]
+                self.old[key], self.new[key] = self._stored[path], dump_like(new, old, self._stored[path], styles)
+                self.changes += tuple(Change(path, *change) for change in iter_changes(old, new))
 
-    def _take(self, path: str, edited: Edited) -> None:
-        if edited.differences:
-            self._new[path] = edited.document
-            self._differences += edited.differences
-        for note in edited.notes:
-            self._notes.add(path, note)
+    def _take(self, path: str, document: Document, differences: list[PropertyChange]) -> None:
+        if differences:
+            self._edited[path] = document
+            self.differences += tuple(differences)
 
     def _update_copy(self, above: str, path: str) -> None:
-        if above not in self._nodes or (above not in self._new and not self._has_copies(above)):
+        if above not in self._nodes or (above not in self._edited and not self._has_copies(above)):
             return
-        document = self._new.get(above) or copy_json(self.open(above))
-        if update_copy(document, path[len(above) :].lstrip("/"), self._new[path]):
-            self._new[above] = document
+        document = self._edited.get(above) or copy_json(self.open(above))
+        if update_copy(document, path[len(above) :].lstrip("/"), self._edited[path]):
+            self._edited[above] = document
 
     def _has_copies(self, path: str) -> bool:
         try:

@@ -66,7 +66,7 @@ _SIZE_WITH_UNIT = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.
 
 
 @dataclass(frozen=True, slots=True)
-class Edits:
+class EditRequest:
     """The changes that an edit requests; an attribute without a value requests no change."""
 
     # The pixel size of the full resolution by axis, in the axis' unit.
@@ -110,7 +110,7 @@ class Edits:
         placed = self.pixel_size or self.space_size or self.unit or self.space_unit or self.translation
         return not (placed or self.has_channels or self.name is not None or self.forget_recovered)
 
-    def limited_to(self, axes: Sequence[Axis]) -> Edits:
+    def limited_to(self, axes: Sequence[Axis]) -> EditRequest:
         """Return the same request for `axes` alone, with pixel sizes and units as mappings by axis name."""
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
@@ -180,13 +180,13 @@ def parse_edits(
     translation: Translation | None = None,
     time_interval: float | str | None = None,
     forget_recovered: bool = False,
-) -> Edits:
+) -> EditRequest:
     """Check and normalise a requested edit."""
     everywhere, sizes, own = split_sizes(pixel_size)
     units, space_unit = _join_units(own, _parse_units(unit), sizes)
     if time_interval is not None:
         units, space_unit = _add_interval(time_interval, sizes, units, space_unit)
-    edits = Edits(
+    edits = EditRequest(
         pixel_size=sizes,
         unit=units,
         channel_names=_per_channel(channel_names, "channel_names"),

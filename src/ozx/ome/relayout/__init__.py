@@ -1,7 +1,9 @@
 """New metadata documents of arrays that get other chunks, shards or codecs.
 
-``layout_choice``, ``shard_choice``
-    One layout for all arrays of a hierarchy; shards, chunks and codecs, as requested or by default.
+``layout_choice``
+    One layout for all existing arrays of a hierarchy. ``images/writing/new_array_layout`` has that of new images.
+``shard_choice``, ``codec_choice``
+    The shards of existing arrays; their chunks and compressors.
 ``rechunking``
     Blocks of pixels that are decoded and encoded together.
 """

@@ -9,18 +9,15 @@ from typing import Any
 from ozx.errors import UnsupportedError, UsageError
 from ozx.extensions import ExtensionNode, find_handler, has_method
 from ozx.ome.model import parse_ome
-from ozx.ome.relayout.shard_choice import (
+from ozx.ome.relayout.codec_choice import (
     CodecChoice,
-    ShardArray,
-    ShardPolicy,
     choose_chunks,
-    choose_shards,
     needs_transcoding,
     parse_chunk_lengths,
     parse_codec_choice,
-    parse_shard_policy,
     transcoded_document,
 )
+from ozx.ome.relayout.shard_choice import ShardArray, ShardPolicy, choose_shards, parse_shard_policy
 from ozx.zarr.codecs import ChecksumOption, parse_checksum_option, parse_named
 from ozx.zarr.extensions import (
     Extension,

@@ -34,7 +34,7 @@ Box = tuple[slice, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rechunking:
+class BlockGrid:
     """Division of an array into blocks, which are transcoded one by one, and groups of blocks.
 
     The new chunks of a group are written when all blocks of the group are transcoded.
@@ -78,7 +78,7 @@ class Rechunking:
         yield from itertools.product(*ends)
 
 
-def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
+def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> BlockGrid:
     """Return the division of an array into blocks and groups of blocks, to change its layout from `old` to `new`."""
     size = GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
@@ -101,7 +101,7 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
         if counts[longest] == 1:
             break
         blocks[longest] = counts[longest] // 2 * new.chunks[longest]
-    return Rechunking(new.shape, groups, tuple(blocks))
+    return BlockGrid(new.shape, groups, tuple(blocks))
 
 
 def _usual_chunk(old: ArrayLayout, new: ArrayLayout) -> Lengths:

@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
-from ozx.ome.downscaling import COARSEST, METHODS
+from ozx.ome.downscaling import COARSEST, Method
 from ozx.ome.model import Dataset, Multiscale
-from ozx.ome.subset.levels import AxisGrid, AxisPlace, Box, Halvings, Interval, LevelCrops, grids_of
-from ozx.ome.transformations import Scaling, exact
+from ozx.ome.subset.levels import AxisGrid, AxisPlace, Box, Halvings, ImageCrop, PixelRange, grids_of
+from ozx.ome.transformations import LevelTransformation, exact
 from ozx.zarr.layout import ArrayLayout, Lengths
 
 # Scales are rounded decimals: a level whose scale differs less from a multiple of 2 has this multiple.
@@ -28,20 +27,20 @@ _Grids = Mapping[str, AxisGrid]
 def crop_exactly(
     multiscale: Multiscale,
     kept: Sequence[int],
-    requested: Mapping[str, Interval],
+    requested: Mapping[str, PixelRange],
     places: Mapping[str, AxisPlace],
     layout_of: Callable[[Dataset], ArrayLayout],
     where: str,
     *,
     keep_all: bool,
-) -> LevelCrops | None:
+) -> ImageCrop | None:
     """Crop levels to the pixels with centres in a region; return None if the finest level is outside of it.
 
     The arguments are those of `crop_levels`. Without `keep_all`, computed levels end where those of a new image end.
     """
     names = [axis.name or "" for axis in multiscale.axes]
     layouts = [layout_of(multiscale.datasets[number]) for number in kept]
-    whole = {axis: Interval(Fraction(0), Fraction(place.length)) for axis, place in places.items()}
+    whole = {axis: PixelRange(Fraction(0), Fraction(place.length)) for axis, place in places.items()}
     grids = [
         grids_of(multiscale, multiscale.datasets[number], layout, whole, places, where)
         for number, layout in zip(kept, layouts, strict=True)
@@ -49,22 +48,22 @@ def crop_exactly(
     # A label image has one channel for all channels of its image.
     asked = {axis: requested[axis] for axis in names if axis in requested and all(axis in found for found in grids)}
     if not asked:
-        return LevelCrops(tuple(kept), (None,) * len(kept))
+        return ImageCrop(tuple(kept), (None,) * len(kept))
     ends = {axis: grids[0][axis].centred(interval) for axis, interval in asked.items()}
     found = {axis: pair for axis, pair in ends.items() if pair is not None}
     if len(found) < len(ends):
         return None
     cut = {axis: pair for axis, pair in found.items() if pair != (0, grids[0][axis].length)}
     if not cut:
-        return LevelCrops(tuple(kept), (None,) * len(kept), asked)
+        return ImageCrop(tuple(kept), (None,) * len(kept), asked)
     if all(_is_alike(grids, axis) for axis in cut):
-        return LevelCrops(tuple(kept), tuple(_box(names, layout.shape, cut) for layout in layouts), asked)
+        return ImageCrop(tuple(kept), tuple(_box(names, layout.shape, cut) for layout in layouts), asked)
     first = _box(names, layouts[0].shape, cut)
     channels = {axis.name for axis in multiscale.axes if axis.type == "channel"}
     lower = list(_iter_computed(names, first.shape, layouts, grids, channels, keep_all=keep_all))
     boxes = [first, *(Box((0,) * len(names), shape) for shape, _ in lower)]
     levels = tuple(level for _, level in lower)
-    return LevelCrops(tuple(kept[: len(boxes)]), tuple(boxes), asked, tuple(kept[len(boxes) :]), computed=levels)
+    return ImageCrop(tuple(kept[: len(boxes)]), tuple(boxes), asked, tuple(kept[len(boxes) :]), computed=levels)
 
 
 def _is_alike(grids: Sequence[_Grids], axis: str) -> bool:
@@ -106,16 +105,9 @@ def _iter_computed(
         yield shape, tuple(halvings)
 
 
-def choose_method(declared: Any, *, is_label: bool) -> str:
-    """Return the method by which the levels of an image are computed: that of its levels, if ozx has it.
-
-    Labels cannot be averaged.
-    """
-    usual = "nearest" if is_label else "mean"
-    return declared if declared in METHODS and not (is_label and declared == "mean") else usual
-
-
-def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Lengths, method: str) -> Scaling:
+def place_computed(
+    first: LevelTransformation, old: LevelTransformation, level: LevelTransformation, factors: Lengths, method: Method
+) -> LevelTransformation:
     """Return scale and translation of a computed level.
 
     `first` is the cropped first level, of which `old` is the whole, and `level` is the level in the source. Scale and
@@ -130,4 +122,4 @@ def place_computed(first: Scaling, old: Scaling, level: Scaling, factors: Length
             scale, offset = size * factor, size * Fraction(factor - 1, 2) if is_centred else Fraction(0)
         scales.append(float(scale))
         translations.append(float(exact(first.translation[axis]) + offset))
-    return Scaling(tuple(scales), tuple(translations))
+    return LevelTransformation(tuple(scales), tuple(translations))

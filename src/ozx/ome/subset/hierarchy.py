@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,11 +16,12 @@ from typing import Any
 from ozx.calls import plain_json
 from ozx.errors import FormatError, UnsupportedError
 from ozx.ome.colors import parse_shown_channels
+from ozx.ome.downscaling import Method, choose_method
 from ozx.ome.images import LABELS
 from ozx.ome.model import Dataset, Multiscale, OmeMetadata, find_channel_axis, parse_ome
 from ozx.ome.nodes import NoteCollector
 from ozx.ome.recovered import Loss, crop_loss
-from ozx.ome.subset.exact import choose_method, crop_exactly
+from ozx.ome.subset.exact import crop_exactly
 from ozx.ome.subset.image import (
     crop_image_document,
     explain_crops,
@@ -32,9 +33,8 @@ from ozx.ome.subset.levels import (
     AxisPlace,
     Box,
     Halvings,
-    Interval,
-    LevelCrops,
-    Picked,
+    ImageCrop,
+    PixelRange,
     crop_document,
     crop_levels,
     place_axes,
@@ -151,11 +151,11 @@ def separate_levels(
 
 def pick_channels(
     multiscale: Multiscale,
-    crops: LevelCrops,
+    crops: ImageCrop,
     picked: tuple[int, ...],
     others: Sequence[int],
     layout_of: Callable[[Dataset], ArrayLayout],
-) -> LevelCrops:
+) -> ImageCrop:
     """Return `crops` limited to the picked channels, without the other channels between them.
 
     `others` are the numbers of levels that were left out because their chunks mix picked and other channels.
@@ -169,11 +169,11 @@ def pick_channels(
         shape = layout_of(multiscale.datasets[number]).shape if box is None else box.shape
         start = (0,) * len(shape) if box is None else box.start
         lengths = (*shape[:dimension], len(picked), *shape[dimension + 1 :])
-        boxes.append(Box(start, lengths, Picked(dimension, picked)))
+        boxes.append(Box(start, lengths, {dimension: picked}))
     return replace(crops, boxes=tuple(boxes), left_out=left_out, picked=picked)
 
 
-def shown_region(multiscale: Multiscale, crops: LevelCrops) -> dict[str, tuple[int, int]]:
+def shown_region(multiscale: Multiscale, crops: ImageCrop) -> dict[str, tuple[int, int]]:
     """Return start and stop of the shown full-resolution pixels by axis; omit a channel axis with gaps."""
     dimension = find_channel_axis(multiscale.axes)
     channel = None if dimension is None or not crops.picked else multiscale.axes[dimension].name
@@ -185,13 +185,18 @@ _SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separat
 
 @dataclass(frozen=True, slots=True)
 class CroppedArray:
-    """A cropped array: its old and new layout, the box of the kept pixels, and its new document."""
+    """A cropped array: its old and new layout, the box of the kept pixels, its new document, and what it computes."""
 
     old: ArrayLayout
     new: ArrayLayout
     box: Box
     document: Document
     is_encoded: bool = False  # whether its chunks are decoded and encoded in any case
+    # The paths of the arrays of its image that are computed anew from its pixels, the method, and the number of the
+    # channel axis.
+    levels: tuple[tuple[str, Halvings], ...] = ()
+    method: Method = "nearest"
+    channel: int | None = None
 
     @property
     def is_movable(self) -> bool:
@@ -210,20 +215,9 @@ class CroppedArray:
     def within(self, whole: CroppedArray) -> CroppedArray:
         """Return the same crop of the array that `whole` makes."""
         start = tuple(at - first for at, first in zip(self.box.start, whole.box.start, strict=True))
-        picked, there = self.box.picked, whole.box.picked
-        if picked is not None and there is not None:
-            picked = replace(picked, pixels=tuple(map(there.pixels.index, picked.pixels)))
+        there = whole.box.picked
+        picked = {axis: tuple(map(there[axis].index, pixels)) for axis, pixels in self.box.picked.items()}
         return replace(self, old=whole.new, box=Box(start, self.box.shape, picked))
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedPyramid:
-    """Arrays of an image that are computed anew from the pixels of a cropped array."""
-
-    array: str  # path of the cropped array
-    levels: tuple[tuple[str, Halvings], ...]  # paths of the computed arrays
-    method: str
-    channel: int | None  # number of the channel axis
 
 
 def whole_chunk_box(layout: ArrayLayout, box: Box) -> Box:
@@ -233,16 +227,16 @@ def whole_chunk_box(layout: ArrayLayout, box: Box) -> Box:
         start[axis] -= start[axis] % chunk
         ends[axis] = min(-(-ends[axis] // chunk) * chunk, length)
     shape = [end - at for at, end in zip(start, ends, strict=True)]
-    picked = box.picked
-    if picked is not None:
-        axis = picked.dimension
-        pixels = whole_chunks(picked.pixels, layout.chunks[axis], layout.shape[axis])
-        start[axis], shape[axis], picked = box.start[axis], len(pixels), Picked(axis, pixels)
+    picked = {
+        axis: whole_chunks(pixels, layout.chunks[axis], layout.shape[axis]) for axis, pixels in box.picked.items()
+    }
+    for axis, pixels in picked.items():
+        start[axis], shape[axis] = box.start[axis], len(pixels)
     return Box(tuple(start), tuple(shape), picked)
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractedImage:
+class ExtractedImageResult:
     """The extracted part of one image.
 
     Attributes
@@ -271,27 +265,49 @@ class ExtractedImage:
         return {**plain_json(self)}
 
 
-@dataclass(slots=True)
-class Subset:
-    """The extracted part of a hierarchy."""
+#: An image that may have label images: its first multiscale metadata, its crops and its axes.
+_Owner = tuple[Multiscale, ImageCrop, dict[str, AxisPlace]]
 
-    # Images and label images, in the order of their groups.
-    images: list[ExtractedImage] = field(default_factory=list)
-    # New documents by path, those of cropped arrays included.
-    documents: dict[str, Document] = field(default_factory=dict)
-    arrays: dict[str, CroppedArray] = field(default_factory=dict)
-    # Those of `arrays` that are computed from another.
-    pyramids: list[ComputedPyramid] = field(default_factory=list)
-    # Paths of nodes that are left out with everything below them.
-    dropped: set[str] = field(default_factory=set)
-    notes: tuple[str, ...] = ()
-    # The largest number of levels of an image before any were skipped.
-    most_levels: int = 0
+
+def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
+    """Plan a subset of a hierarchy, given the ``zarr.json`` documents of its nodes by path."""
+    subset = Subset(documents, selection)
+    subset.plan()
+    return subset
+
+
+class Subset:
+    """The extracted part of a hierarchy: the crops of its images, and the new documents."""
+
+    def __init__(self, documents: Mapping[str, Document], selection: Selection) -> None:
+        # Images and label images, in the order of their groups.
+        self.images: list[ExtractedImageResult] = []
+        # New documents by path, those of cropped arrays included.
+        self.documents: dict[str, Document] = {}
+        self.arrays: dict[str, CroppedArray] = {}
+        # Paths of nodes that are left out with everything below them.
+        self.dropped: set[str] = set()
+        # The largest number of levels of an image before any were skipped.
+        self.most_levels = 0
+        self._stored = documents
+        self._selection = selection
+        self._notes = NoteCollector()
+        self._images: dict[str, _Owner] = {}
+        self._kept: dict[str, Box | None] = {}  # arrays of kept levels
+        # Of arrays from which others are computed: the arguments of `CroppedArray` that say how.
+        self._computed: dict[str, tuple[tuple[tuple[str, Halvings], ...], Method, int | None]] = {}
+        self._listed: set[str] = set()  # arrays of any level
+        self._checked: set[str] = set()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks, one sentence each."""
+        return self._notes.sentences()
 
     @property
     def computed(self) -> set[str]:
         """The paths of the arrays that are computed from another."""
-        return {path for pyramid in self.pyramids for path, _ in pyramid.levels}
+        return {path for array in self.arrays.values() for path, _ in array.levels}
 
     def remaining(self, losses: Iterable[Loss]) -> Iterator[Loss]:
         """Yield the losses of a recovered source that the extracted part has, in its pixels."""
@@ -302,57 +318,31 @@ class Subset:
             cropped = self.arrays.get(path)
             yield from (loss,) if cropped is None else crop_loss(loss, cropped.box.pixels())
 
-    def decoded(self) -> Iterator[ComputedPyramid]:
-        """Yield the arrays to decode, with the levels to compute from each."""
-        computed, roots = self.computed, {pyramid.array for pyramid in self.pyramids}
-        yield from self.pyramids
-        for path, array in self.arrays.items():
-            if path not in computed and path not in roots and not array.is_movable:
-                yield ComputedPyramid(path, (), "nearest", None)
+    def decoded(self) -> list[str]:
+        """Return the paths of the arrays to decode: first those from which others are computed."""
+        computed = self.computed
+        found = {path: array for path, array in self.arrays.items() if path not in computed}
+        roots = [path for path, array in found.items() if array.levels]
+        return roots + [path for path, array in found.items() if not array.levels and not array.is_movable]
 
-
-#: An image that may have label images: its first multiscale metadata, its crops and its axes.
-_Owner = tuple[Multiscale, LevelCrops, dict[str, AxisPlace]]
-
-
-def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
-    """Plan a subset of a hierarchy, given the ``zarr.json`` documents of its nodes by path."""
-    return _SubsetPlanner(documents, selection).plan()
-
-
-class _SubsetPlanner:
-    """Planner of a subset: collects the crops and the new documents."""
-
-    def __init__(self, documents: Mapping[str, Document], selection: Selection) -> None:
-        self._documents = documents
-        self._selection = selection
-        self._subset = Subset()
-        self._notes = NoteCollector()
-        self._images: dict[str, _Owner] = {}
-        self._kept: dict[str, Box | None] = {}  # arrays of kept levels
-        self._listed: set[str] = set()  # arrays of any level
-        self._checked: set[str] = set()
-
-    def plan(self) -> Subset:
+    def plan(self) -> None:
         """Plan the crops of all images, then the metadata of arrays and groups."""
-        found = {path: ome for path, ome in map(self._parse, self._documents) if ome is not None and ome.multiscales}
+        found = {path: ome for path, ome in map(self._parse, self._stored) if ome is not None and ome.multiscales}
         order = sorted(found, key=lambda path: breadth_first(join_path(path, METADATA)))
         multiscales = [multiscale for ome in found.values() for multiscale in ome.multiscales]
         self._selection.check([one.axes for one in multiscales], [len(one.datasets) for one in multiscales])
         for path in order:
             self._add_image(path, found[path])
-        self._subset.dropped |= {path for path in self._listed - self._kept.keys() if self._is_array(path)}
+        self.dropped |= {path for path in self._listed - self._kept.keys() if self._is_array(path)}
         self._crop_arrays()
         self._unlist_labels()
-        self._subset.notes = self._notes.sentences()
-        return self._subset
 
     def _parse(self, path: str) -> tuple[str, OmeMetadata | None]:
-        return path, parse_ome(as_object(self._documents[path].get("attributes")), 3)
+        return path, parse_ome(as_object(self._stored[path].get("attributes")), 3)
 
     def _add_image(self, path: str, ome: OmeMetadata) -> None:
         owner = self._owner(path)
-        crops: list[LevelCrops] = []
+        crops: list[ImageCrop] = []
         for number, multiscale in enumerate(ome.multiscales):
             if owner is None:
                 cropped, places = self._crop_image(path, multiscale)
@@ -363,7 +353,7 @@ class _SubsetPlanner:
                 if found is None:
                     self._check_groups(path)
                     self._notes.add(path, "left out: it lies outside of the region")
-                    self._subset.dropped.add(path)
+                    self.dropped.add(path)
                     return
                 cropped = found
             crops.append(cropped)
@@ -376,7 +366,7 @@ class _SubsetPlanner:
         if any(self._is_changed(*pair) for pair in zip(ome.multiscales, crops, strict=True)):
             self._change_image(path, ome, crops)
 
-    def _crop_image(self, path: str, multiscale: Multiscale) -> tuple[LevelCrops, dict[str, AxisPlace]]:
+    def _crop_image(self, path: str, multiscale: Multiscale) -> tuple[ImageCrop, dict[str, AxisPlace]]:
         """Return the crops of an image's levels, and the image's axes if a region is requested."""
         selection, where = self._selection, path or "the root"
         count = len(multiscale.datasets)
@@ -385,7 +375,7 @@ class _SubsetPlanner:
             self._notes.add(
                 path, f"the nearest level is kept, because the image has none of the levels {selection.levels}"
             )
-        self._subset.most_levels = max(self._subset.most_levels, len(kept))
+        self.most_levels = max(self.most_levels, len(kept))
         kept = kept[min(selection.skipped, len(kept) - 1) :] if kept else kept
         names = {axis.name for axis in multiscale.axes}
         absent = [axis for axis in selection.region if axis not in names]
@@ -396,14 +386,14 @@ class _SubsetPlanner:
         if selection.channels and channel_axis is None:
             self._notes.add(path, "the whole image is kept, because it has no channel axis")
         if not kept or (len(absent) == len(selection.region) and not has_channels):
-            return LevelCrops(tuple(kept), (None,) * len(kept)), {}
+            return ImageCrop(tuple(kept), (None,) * len(kept)), {}
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)
-        requested: dict[str, Interval] = {}
+        requested: dict[str, PixelRange] = {}
         picked: tuple[int, ...] = ()
         for axis, limits in selection.region.items():
             if axis in places:
                 start, stop = places[axis].resolve(axis, limits, where)
-                requested[axis] = Interval(Fraction(start), Fraction(stop))
+                requested[axis] = PixelRange(Fraction(start), Fraction(stop))
         if has_channels:
             finest = self._layout(path, multiscale.datasets[kept[0]])
             interval, picked = self._find_channels(path, multiscale, finest)
@@ -420,11 +410,11 @@ class _SubsetPlanner:
 
     def _find_channels(
         self, path: str, multiscale: Multiscale, finest: ArrayLayout
-    ) -> tuple[Interval, tuple[int, ...]]:
+    ) -> tuple[PixelRange, tuple[int, ...]]:
         """Return the interval around the requested channels, and the channel numbers if they are not consecutive."""
         dimension = [axis.type for axis in multiscale.axes].index("channel")
         count, chunk = finest.shape[dimension], finest.chunks[dimension]
-        attributes = as_object(self._documents[path].get("attributes"))
+        attributes = as_object(self._stored[path].get("attributes"))
         labels = [channel.label for channel in parse_shown_channels(as_object(attributes.get("ome")))]
         found = find_channels(self._selection.channels, labels, count, path or "the root")
         if has_gaps(found) and self._selection.whole_chunks:
@@ -435,14 +425,14 @@ class _SubsetPlanner:
                     path, f"channels {numbers} became {more}, because only whole chunks are copied; {_SEPARATE}"
                 )
             found = taken
-        return Interval(Fraction(found[0]), Fraction(found[-1] + 1)), found if has_gaps(found) else ()
+        return PixelRange(Fraction(found[0]), Fraction(found[-1] + 1)), found if has_gaps(found) else ()
 
-    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Owner) -> LevelCrops | None:
+    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Owner) -> ImageCrop | None:
         """Return the crops of a label image's levels; None if the label image lies outside of the region."""
         image, whole, places = owner
         kept = matching_levels(multiscale, image, whole.kept)
         if not whole.region:
-            return LevelCrops(tuple(kept), (None,) * len(kept))
+            return ImageCrop(tuple(kept), (None,) * len(kept))
         has_same = len(multiscale.datasets) == len(image.datasets)
         crops = self._crop_levels(path, multiscale, kept, whole.region, places, keep_all=has_same, picked=whole.picked)
         if crops is not None and self._selection.whole_chunks:
@@ -456,12 +446,12 @@ class _SubsetPlanner:
         path: str,
         multiscale: Multiscale,
         kept: list[int],
-        requested: Mapping[str, Interval],
+        requested: Mapping[str, PixelRange],
         places: Mapping[str, AxisPlace],
         *,
         keep_all: bool = False,
         picked: tuple[int, ...] = (),
-    ) -> LevelCrops | None:
+    ) -> ImageCrop | None:
         where, keep_all = path or "the root", keep_all or self._selection.levels is not None
         layout_of = partial(self._layout, path)
         if not self._selection.whole_chunks:
@@ -480,8 +470,8 @@ class _SubsetPlanner:
         return crops
 
     def _note_region(
-        self, path: str, multiscale: Multiscale, requested: Mapping[str, Interval], crops: LevelCrops
-    ) -> dict[str, tuple[int, Interval]]:
+        self, path: str, multiscale: Multiscale, requested: Mapping[str, PixelRange], crops: ImageCrop
+    ) -> dict[str, tuple[int, PixelRange]]:
         """Note how the region grew; return the chunks that extend it too far, as for `explain_crops`."""
         grown = {axis: interval for axis, interval in requested.items() if crops.region[axis] != interval}
         for axis, interval in grown.items():
@@ -495,7 +485,7 @@ class _SubsetPlanner:
         for number, axis in enumerate(axis.name or "" for axis in multiscale.axes):
             if axis in grown:
                 share = Fraction(layout.shape[number], whole[number])
-                chunks[axis] = layout.chunks[number], Interval(*(end * share for end in grown[axis]))
+                chunks[axis] = layout.chunks[number], PixelRange(*(end * share for end in grown[axis]))
         if all(box is None for box in crops.boxes):
             self._notes.add(path, explain_whole(chunks))
         elif self._selection.channels and any(
@@ -507,12 +497,12 @@ class _SubsetPlanner:
         return {}
 
     def _note_crops(
-        self, path: str, multiscale: Multiscale, crops: LevelCrops, kept_chunks: Mapping[str, tuple[int, Interval]]
+        self, path: str, multiscale: Multiscale, crops: ImageCrop, kept_chunks: Mapping[str, tuple[int, PixelRange]]
     ) -> None:
         if note := explain_crops(multiscale, crops, partial(self._layout, path), kept_chunks):
             self._notes.add(path, note)
 
-    def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
+    def _keep_arrays(self, path: str, multiscale: Multiscale, crops: ImageCrop) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))
         for number, dataset in enumerate(multiscale.datasets):
             if dataset.path is None:
@@ -527,9 +517,9 @@ class _SubsetPlanner:
         if crops.computed:
             finest, *lower = (join_path(path, _path(multiscale, number)) for number in crops.kept)
             levels = tuple(zip(lower, crops.computed, strict=True))
-            self._add_pyramid(ComputedPyramid(finest, levels, crops.method, find_channel_axis(multiscale.axes)))
-        self._subset.images.append(
-            ExtractedImage(
+            self._compute(finest, levels, crops.method, find_channel_axis(multiscale.axes))
+        self.images.append(
+            ExtractedImageResult(
                 path,
                 tuple(_path(multiscale, number) for number in crops.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
@@ -538,28 +528,30 @@ class _SubsetPlanner:
             )
         )
 
-    def _add_pyramid(self, pyramid: ComputedPyramid) -> None:
-        if pyramid in self._subset.pyramids:
+    def _compute(
+        self, array: str, levels: tuple[tuple[str, Halvings], ...], method: Method, channel: int | None
+    ) -> None:
+        if self._computed.get(array) == (levels, method, channel):
             return
-        mine = {pyramid.array, *(path for path, _ in pyramid.levels)}
-        for other in self._subset.pyramids:
-            if shared := mine & {other.array, *(path for path, _ in other.levels)}:
+        mine = {array, *(path for path, _ in levels)}
+        for other, (lower, _, _) in self._computed.items():
+            if shared := mine & {other, *(path for path, _ in lower)}:
                 raise _differing(min(shared))
-        self._subset.pyramids.append(pyramid)
+        self._computed[array] = levels, method, channel
 
-    def _is_changed(self, multiscale: Multiscale, crops: LevelCrops) -> bool:
+    def _is_changed(self, multiscale: Multiscale, crops: ImageCrop) -> bool:
         return len(crops.kept) != len(multiscale.datasets) or any(box is not None for box in crops.boxes)
 
-    def _change_image(self, path: str, ome: OmeMetadata, crops: list[LevelCrops]) -> None:
+    def _change_image(self, path: str, ome: OmeMetadata, crops: list[ImageCrop]) -> None:
         self._check_groups(path)
         shapes = {}
         for dataset in ome.multiscales[0].datasets:
-            document = None if dataset.path is None else self._documents.get(join_path(path, dataset.path))
+            document = None if dataset.path is None else self._stored.get(join_path(path, dataset.path))
             shape = None if document is None else parse_array(document).shape
             if dataset.path is not None and shape is not None:
                 shapes[dataset.path] = shape
-        document, notes = crop_image_document(self._documents[path], ome.multiscales, crops, shapes, path or "the root")
-        self._subset.documents[path] = document
+        document, notes = crop_image_document(self._stored[path], ome.multiscales, crops, shapes, path or "the root")
+        self.documents[path] = document
         self._note_extensions(path)
         for note in notes:
             self._notes.add(path, note)
@@ -567,29 +559,32 @@ class _SubsetPlanner:
     def _crop_arrays(self) -> None:
         for path, box in self._kept.items():
             if box is not None:
-                document, old = self._documents[path], parse_layout(self._documents[path], path)
+                document, old = self._stored[path], parse_layout(self._stored[path], path)
                 new = crop_document(document, old, box)
-                self._subset.documents[path] = new
-                self._subset.arrays[path] = CroppedArray(old, parse_layout(new, path), box, new)
+                self.documents[path] = new
+                levels, method, channel = self._computed.get(path, ((), "nearest", None))
+                self.arrays[path] = CroppedArray(
+                    old, parse_layout(new, path), box, new, levels=levels, method=method, channel=channel
+                )
                 self._note_extensions(path)
 
     def _unlist_labels(self) -> None:
         """Remove dropped label images from the lists of their groups, and drop groups that become empty."""
         removed: dict[str, list[str]] = {}
-        for path in self._subset.dropped:
+        for path in self.dropped:
             if not self._is_array(path):
                 group = labels_group(path)
                 removed.setdefault(group, []).append(path[len(group) :].strip("/"))
         for group, names in removed.items():
-            document = self._subset.documents.get(group, self._documents.get(group, {}))
+            document = self.documents.get(group, self._stored.get(group, {}))
             ome = as_object(as_object(document.get("attributes")).get("ome"))
             rest = [name for name in as_list(ome.get(LABELS)) if str(name).strip("/") not in names]
             # OME-Zarr 0.5, "labels": "Unlisted groups MAY be labels."
-            if not rest and not any(image.path.startswith(f"{group}/") for image in self._subset.images):
-                self._subset.dropped.add(group)
+            if not rest and not any(image.path.startswith(f"{group}/") for image in self.images):
+                self.dropped.add(group)
             elif LABELS in ome:
                 attributes = {**document["attributes"], "ome": {**ome, LABELS: rest}}
-                self._subset.documents[group] = {**document, "attributes": attributes}
+                self.documents[group] = {**document, "attributes": attributes}
 
     def _owner(self, path: str) -> _Owner | None:
         """Return the path of the image to which a label image belongs (OME-Zarr 0.5, "labels")."""
@@ -602,23 +597,23 @@ class _SubsetPlanner:
     def _layout(self, path: str, level: Dataset) -> ArrayLayout:
         where = path or "the root"
         array = None if level.path is None else join_path(path, level.path)
-        document = None if array is None else self._documents.get(array)
+        document = None if array is None else self._stored.get(array)
         if array is None or document is None or document.get("node_type") != "array":
             raise FormatError(f"{where}: expected the array of level {level.path!r}; there is none")
         return parse_layout(document, array)
 
     def _is_array(self, path: str) -> bool:
-        return path in self._documents and self._documents[path].get("node_type") == "array"
+        return path in self._stored and self._stored[path].get("node_type") == "array"
 
     def _check_groups(self, path: str) -> None:
         """Raise an error if an image's group or a parent group contains unknown metadata that must be understood."""
         for above in (path, *paths_above(path)):
-            if above not in self._checked and above in self._documents:
-                check_understood(self._documents[above], above)
+            if above not in self._checked and above in self._stored:
+                check_understood(self._stored[above], above)
             self._checked.add(above)
 
     def _note_extensions(self, path: str) -> None:
-        if EXTENSIONS in self._documents[path]:
+        if EXTENSIONS in self._stored[path]:
             self._notes.add(path, "its extensions are unchanged, and may refer to parts that are left out")
 
 

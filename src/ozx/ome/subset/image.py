@@ -11,8 +11,8 @@ from ozx.errors import UnsupportedError
 from ozx.ome.downscaling import describe_downscaling
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.exact import place_computed
-from ozx.ome.subset.levels import SMALL, Box, Interval, LevelCrops
-from ozx.ome.transformations import Scaling, exact, parse_transformations, with_axes, with_systems
+from ozx.ome.subset.levels import SMALL, Box, ImageCrop, PixelRange
+from ozx.ome.transformations import LevelTransformation, exact, parse_transformations, with_axes, with_systems
 from ozx.zarr.json_reading import Document, as_list, as_object, copy_json
 from ozx.zarr.layout import ArrayLayout, Lengths
 
@@ -20,7 +20,7 @@ from ozx.zarr.layout import ArrayLayout, Lengths
 def crop_image_document(
     document: Document,
     multiscales: Sequence[Multiscale],
-    crops: Sequence[LevelCrops],
+    crops: Sequence[ImageCrop],
     shapes: Mapping[str, Lengths],
     where: str,
 ) -> tuple[Document, list[str]]:
@@ -53,10 +53,7 @@ def crop_image_document(
             elif box is not None:
                 steps = as_list(dataset.get("coordinateTransformations"))
                 # Picked channels are numbered from 0 on, without a shift.
-                start = tuple(
-                    0 if box.picked is not None and dimension == box.picked.dimension else at
-                    for dimension, at in enumerate(box.start)
-                )
+                start = tuple(0 if dimension in box.picked else at for dimension, at in enumerate(box.start))
                 dataset["coordinateTransformations"] = _shifted(steps, start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
@@ -74,13 +71,13 @@ def crop_image_document(
     return new, _crop_omero(ome["omero"], names, old, own, box)
 
 
-def _place(dataset: Document, dimensions: int, where: str) -> Scaling:
+def _place(dataset: Document, dimensions: int, where: str) -> LevelTransformation:
     """Return scale and translation of a level by its own transformations, without those of the whole multiscale."""
     steps = as_list(dataset.get("coordinateTransformations"))
     return parse_transformations(steps, dimensions) or _refuse(steps, dimensions, f"{where}, level {dataset['path']!r}")
 
 
-def _replace(dataset: Document, place: Scaling, *, has_translation: bool) -> None:
+def _replace(dataset: Document, place: LevelTransformation, *, has_translation: bool) -> None:
     """Give a level a scale, and a translation if it needs one or the first level has one.
 
     Readers infer the form of all levels from the first.
@@ -135,9 +132,7 @@ def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own
         return []
     if len(channels) != own[number]:
         return [f"omero lists {len(channels)} channels, but the image has {own[number]}; omero stays unchanged"]
-    start = box.start[number]
-    picked = range(start, start + box.shape[number]) if box.picked is None else box.picked.pixels
-    omero["channels"] = [channels[channel] for channel in picked]
+    omero["channels"] = [channels[channel] for channel in box.pixels()[number]]
     return []
 
 
@@ -155,9 +150,9 @@ def name_levels(multiscale: Multiscale, numbers: Iterable[int]) -> str:
 
 def explain_crops(
     multiscale: Multiscale,
-    crops: LevelCrops,
+    crops: ImageCrop,
     layout_of: Callable[[Dataset], ArrayLayout],
-    kept_chunks: Mapping[str, tuple[int, Interval]],
+    kept_chunks: Mapping[str, tuple[int, PixelRange]],
 ) -> str:
     """Return a note on chunks that are too large for the region, with one command for smaller chunks, or no text."""
     note, left_out_chunks = _explain_left_out(multiscale, crops, layout_of) if crops.left_out else ("", {})
@@ -166,8 +161,8 @@ def explain_crops(
 
 
 def _explain_left_out(
-    multiscale: Multiscale, crops: LevelCrops, layout_of: Callable[[Dataset], ArrayLayout]
-) -> tuple[str, dict[str, tuple[int, Interval]]]:
+    multiscale: Multiscale, crops: ImageCrop, layout_of: Callable[[Dataset], ArrayLayout]
+) -> tuple[str, dict[str, tuple[int, PixelRange]]]:
     """Return a note on the levels that are left out, and the chunks that are too large, as for `explain_whole`."""
     note = f"left out {name_levels(multiscale, crops.left_out)}, because the chunks are too large for the region"
     box = crops.boxes[-1]
@@ -182,17 +177,17 @@ def _explain_left_out(
         region = crops.region.get(axis.name or "")
         share = Fraction(length, all_pixels)
         if region is not None and region.length * share < chunk:
-            chunks[str(axis.name)] = chunk, Interval(region.start * share, region.stop * share)
+            chunks[str(axis.name)] = chunk, PixelRange(region.start * share, region.stop * share)
     return note, chunks
 
 
-def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
+def explain_whole(chunks: Mapping[str, tuple[int, PixelRange]]) -> str:
     """Return a note that explains why a region includes the whole image, and which command makes smaller chunks."""
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     return f"no pixels are cropped, because all chunks ({found}) overlap the region; {_repack_first(chunks)}"
 
 
-def explain_larger_label(crops: LevelCrops, image: LevelCrops) -> str:
+def explain_larger_label(crops: ImageCrop, image: ImageCrop) -> str:
     """Return a note on a label image that keeps more than its image, whose chunks are shorter; else an empty text."""
     larger = [
         f"{axis}={interval.text()}"
@@ -207,7 +202,7 @@ def explain_larger_label(crops: LevelCrops, image: LevelCrops) -> str:
     )
 
 
-def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
+def _repack_first(*too_large: Mapping[str, tuple[int, PixelRange]]) -> str:
     """Return a part of a sentence with the command that makes smaller chunks, which fit the region better.
 
     Each mapping describes the chunks of one level (see `explain_whole`). The command has the smallest length along each
@@ -220,7 +215,7 @@ def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
     return f"smaller chunks fit the region better: `{command}`, then extract from NEW.ozx"
 
 
-def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> dict[str, int]:
+def _smaller_chunks(chunks: Mapping[str, tuple[int, PixelRange]]) -> dict[str, int]:
     """Return smaller chunk lengths by axis: powers of two, if possible about a quarter of the requested interval."""
     lengths = {
         axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.ome.downscaling import Method
 from ozx.ome.model import Dataset, Multiscale
 from ozx.ome.subset.region import IndexRange, UnitRange
 from ozx.ome.transformations import exact
@@ -32,7 +33,7 @@ _MOST_GROWTH = Fraction(1, 2)
 _MOST_STEPS = 1000
 
 
-class Interval(NamedTuple):
+class PixelRange(NamedTuple):
     """A half-open interval along an axis, in pixels of the full resolution."""
 
     start: Fraction
@@ -67,14 +68,14 @@ class AxisGrid:
     # The edge where the level's first pixel begins.
     origin: Fraction = Fraction(0)
 
-    def first(self, interval: Interval) -> int:
+    def first(self, interval: PixelRange) -> int:
         """Return the start of the crop around `interval` in the level's own pixels; it is a chunk border."""
         if self._is_whole(interval):
             return 0
         position = (interval.start - self.origin) / self.factor / self.chunk
         return min(max(0, _settle(position, math.floor, self.chunk)), -(-self.length // self.chunk)) * self.chunk
 
-    def last(self, interval: Interval) -> int:
+    def last(self, interval: PixelRange) -> int:
         """Return the end of the crop around `interval`: a chunk border or the end of the array."""
         position = (interval.stop - self.origin) / self.factor
         # Halved lengths are rounded, so that the end of the image may lie inside the level's last pixel.
@@ -83,18 +84,18 @@ class AxisGrid:
             return self.length
         return min(max(0, _settle(position / self.chunk, math.ceil, self.chunk) * self.chunk), self.length)
 
-    def is_beside(self, interval: Interval) -> bool:
+    def is_beside(self, interval: PixelRange) -> bool:
         """Return whether the level has no pixel in `interval`."""
         return self.first(interval) >= self.last(interval)
 
-    def nearest(self, interval: Interval) -> tuple[int, int]:
+    def nearest(self, interval: PixelRange) -> tuple[int, int]:
         """Return start and end of the crop around `interval`, or of the nearest chunk if the crop would be empty."""
         if not self.is_beside(interval):
             return self.first(interval), self.last(interval)
         first = min(self.first(interval), (self.length - 1) // self.chunk * self.chunk)
         return first, min(first + self.chunk, self.length)
 
-    def centred(self, interval: Interval) -> tuple[int, int] | None:
+    def centred(self, interval: PixelRange) -> tuple[int, int] | None:
         """Return start and stop of the pixels with centres in `interval`; None if the level does not reach into it.
 
         A level with larger pixels may have no centre there; then this is the pixel around the middle.
@@ -110,7 +111,7 @@ class AxisGrid:
         middle = math.floor((interval.start + interval.length / 2 - self.origin) / self.factor)
         return (middle, middle + 1) if 0 <= middle < self.length else None
 
-    def shown(self, interval: Interval) -> Interval:
+    def shown(self, interval: PixelRange) -> PixelRange:
         """Return `interval` extended to the chunk borders of the crop; unchanged if the crop is empty."""
         if self.is_beside(interval):
             return interval
@@ -118,9 +119,9 @@ class AxisGrid:
         nearly = _TOLERANCE * self.factor
         start = interval.start if first > interval.start - nearly else first
         stop = interval.stop if last < interval.stop + nearly else last
-        return Interval(max(start, Fraction(0)), min(stop, Fraction(self.whole)))
+        return PixelRange(max(start, Fraction(0)), min(stop, Fraction(self.whole)))
 
-    def _is_whole(self, interval: Interval) -> bool:
+    def _is_whole(self, interval: PixelRange) -> bool:
         return interval.start == 0 and interval.stop == self.whole
 
 
@@ -137,10 +138,10 @@ def make_grid(
 
 
 def align(
-    requested: Mapping[str, Interval],
+    requested: Mapping[str, PixelRange],
     levels: Sequence[Mapping[str, AxisGrid]],
-    is_small: Callable[[int, Mapping[str, Interval]], bool] = lambda _number, _region: False,
-) -> tuple[dict[str, Interval], list[bool]]:
+    is_small: Callable[[int, Mapping[str, PixelRange]], bool] = lambda _number, _region: False,
+) -> tuple[dict[str, PixelRange], list[bool]]:
     """Return the requested region, extended to chunk borders of the levels.
 
     Also return for each level whether the level can show exactly this region.
@@ -168,7 +169,7 @@ def align(
     return region, shares
 
 
-def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> Interval | None:
+def _grow(interval: PixelRange, grids: Sequence[AxisGrid], longest: Fraction) -> PixelRange | None:
     """Return the smallest interval around `interval` with both ends at chunk borders of all grids, or None."""
     for _ in range(_MOST_STEPS):
         before = interval
@@ -193,19 +194,6 @@ def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int 
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
-    """A selection of non-adjacent whole chunks along one dimension."""
-
-    dimension: int
-    # In ascending order.
-    pixels: Lengths
-
-    def chunks(self, length: int) -> Lengths:
-        """Return the numbers of the chunks that contain the pixels, if each chunk has `length` pixels."""
-        return tuple(dict.fromkeys(pixel // length for pixel in self.pixels))
-
-
-@dataclass(frozen=True, slots=True)
 class Box:
     """A box of pixels in an array, with a start and a length for each dimension."""
 
@@ -213,15 +201,16 @@ class Box:
     start: Lengths
     # Its lengths. It ends at chunk borders or at the array's edge.
     shape: Lengths
-    # The pixels along the dimension that has gaps: `start` is the first of them, and `shape` contains their number.
-    picked: Picked | None = None
+    # The pixels along a dimension that has gaps (at most one), in ascending order: `start` is the first of them, and
+    # `shape` contains their number.
+    picked: Mapping[int, Lengths] = field(default_factory=dict)
 
     def pixels(self) -> list[Sequence[int]]:
         """Return the pixels of the box along each dimension, in ascending order."""
         spans = zip(self.start, self.shape, strict=True)
         found: list[Sequence[int]] = [range(start, start + length) for start, length in spans]
-        if self.picked is not None:
-            found[self.picked.dimension] = self.picked.pixels
+        for dimension, pixels in self.picked.items():
+            found[dimension] = pixels
         return found
 
     def is_whole(self, shape: Lengths) -> bool:
@@ -270,7 +259,7 @@ Halvings = tuple[Lengths, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LevelCrops:
+class ImageCrop:
     """The crops of the levels of one multiscale image."""
 
     # The numbers of the kept levels, the finest first.
@@ -278,7 +267,7 @@ class LevelCrops:
     # The box of each kept level's array; None for the whole array.
     boxes: tuple[Box | None, ...]
     # The region that they show, by axis, in pixels of the full resolution; empty if nothing is cropped.
-    region: Mapping[str, Interval] = field(default_factory=dict)
+    region: Mapping[str, PixelRange] = field(default_factory=dict)
     # The numbers of levels whose chunks are too long to show the region.
     left_out: tuple[int, ...] = ()
     # The numbers of kept levels that show more than the region, for the same reason.
@@ -287,7 +276,7 @@ class LevelCrops:
     picked: tuple[int, ...] = ()
     # How each level after the first is computed from the level before, and the method; None if each is cropped itself.
     computed: tuple[Halvings, ...] | None = None
-    method: str = ""
+    method: Method = "nearest"
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
@@ -304,13 +293,13 @@ def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[
 def crop_levels(
     multiscale: Multiscale,
     kept: Sequence[int],
-    requested: Mapping[str, Interval],
+    requested: Mapping[str, PixelRange],
     places: Mapping[str, AxisPlace],
     layout_of: Callable[[Dataset], ArrayLayout],
     where: str,
     *,
     keep_all: bool,
-) -> LevelCrops | None:
+) -> ImageCrop | None:
     """Crop levels to a region; return None if the finest level is outside the region.
 
     `requested` is the region in pixels of the full resolution. `multiscale` is the image of `places`, or one of its
@@ -321,7 +310,7 @@ def crop_levels(
     asked = {axis: interval for axis, interval in requested.items() if axis in axes}
     levels = [multiscale.datasets[number] for number in kept]
     if not asked:
-        return LevelCrops(tuple(kept), (None,) * len(kept))
+        return ImageCrop(tuple(kept), (None,) * len(kept))
     layouts = [layout_of(level) for level in levels]
     grids = [
         grids_of(multiscale, level, layout, asked, places, where) for level, layout in zip(levels, layouts, strict=True)
@@ -329,7 +318,7 @@ def crop_levels(
     # A label image has one channel for all channels of its image.
     asked = {axis: interval for axis, interval in asked.items() if all(axis in found for found in grids)}
 
-    def is_small(number: int, region: Mapping[str, Interval]) -> bool:
+    def is_small(number: int, region: Mapping[str, PixelRange]) -> bool:
         sizes = {axis.name: length for axis, length in zip(multiscale.axes, layouts[number].shape, strict=True)}
         for axis, interval in region.items():
             first, last = grids[number][axis].nearest(interval)
@@ -353,14 +342,14 @@ def crop_levels(
         boxes.append(None if box.is_whole(layout.shape) else box)
         if not is_shared:
             alone.append(number)
-    return LevelCrops(tuple(found), tuple(boxes), region, tuple(left_out), tuple(alone))
+    return ImageCrop(tuple(found), tuple(boxes), region, tuple(left_out), tuple(alone))
 
 
 def grids_of(
     multiscale: Multiscale,
     level: Dataset,
     layout: ArrayLayout,
-    asked: Mapping[str, Interval],
+    asked: Mapping[str, PixelRange],
     places: Mapping[str, AxisPlace],
     where: str,
 ) -> dict[str, AxisGrid]:

@@ -14,9 +14,8 @@ from ozx.ome.comment import Comment
 from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import make_finding
-from ozx.zarr.entry_order import order_fault
 from ozx.zarr.json_reading import as_object
-from ozx.zarr.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.zarr.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key, order_fault
 
 #: Names and indexes of entries, in the order of the central directory.
 Entries = list[tuple[str, int]]
@@ -33,7 +32,7 @@ def find_metadata(facts: ArchiveFacts) -> tuple[Entries, Entries]:
     return current, legacy
 
 
-def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
+def check_container(facts: ArchiveFacts, *, plain_only: bool = False) -> Iterator[Finding]:
     """Yield findings about an archive as a container: split archives, nested archives, ZIP64, compression."""
     columns, name = facts.columns, facts.columns.name
     # RFC-9: "OME-Zarr zip files SHALL NOT be split into multiple parts." APPNOTE 4.4.11.
@@ -62,9 +61,9 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
         entry = int(facts.compressed[0])
         found = method_name(int(columns.methods[entry]))
         message = f"{len(facts.compressed):,} of {len(columns):,} entries are compressed; the first is {found}"
-        yield make_finding("rfc9/stored", message, entry=name(entry), severity="error" if strict else None)
+        yield make_finding("rfc9/stored", message, entry=name(entry), severity="error" if plain_only else None)
     # RFC-9, review 3: no "archive comments beyond the specified ome JSON"; comments of entries count, too.
-    if strict and len(facts.commented):
+    if plain_only and len(facts.commented):
         entry = int(facts.commented[0])
         yield make_finding(
             "rfc9/comment", f"{len(facts.commented):,} entries have comments", entry=name(entry), severity="error"
@@ -106,16 +105,16 @@ def check_order(facts: ArchiveFacts, metadata: Entries, comment: Comment) -> Ite
 
 
 def check_comment(
-    data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
+    data: bytes, comment: Comment, root_version: str | None, *, plain_only: bool = False
 ) -> Iterator[Finding]:
-    """Yield findings about the archive comment; with `strict`, a malformed comment and undefined keys are errors."""
+    """Yield findings about the archive comment; with `plain_only`, malformed comments and undefined keys are errors."""
     # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
     # version key".
     if not data:
         yield make_finding("rfc9/comment", "there is no archive comment")
     elif comment.problem is not None:
         message = f"the archive comment is not in the form of RFC-9: {comment.problem}"
-        yield make_finding("rfc9/comment", message, severity="error" if strict else None)
+        yield make_finding("rfc9/comment", message, severity="error" if plain_only else None)
     if data and comment.has_trailing_nul:
         yield make_finding("rfc9/comment-nul", "the archive comment ends in NUL")
     if comment.version is not None and root_version is not None and comment.version != root_version:
@@ -131,7 +130,7 @@ def check_comment(
         message = f"the archive comment has keys that RFC-9 does not define: {', '.join(comment.unknown[:5])}"
         yield make_finding("rfc9/comment-keys", message)
     others = sorted(document.keys() - {"ome"}) + sorted(f"ome.{key}" for key in ome.keys() - {"version", "zipFile"})
-    if strict and others:
+    if plain_only and others:
         message = f"the archive comment contains more than RFC-9 specifies: {', '.join(others[:5])}"
         yield make_finding("rfc9/comment", message, severity="error")
 

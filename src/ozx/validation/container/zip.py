@@ -24,10 +24,10 @@ MANY_ENTRIES = 65_535
 TOO_MANY_ENTRIES = 262_144
 
 
-def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
+def check_zip(facts: ArchiveFacts, *, plain_only: bool = False) -> Iterator[Finding]:
     """Yield findings about an archive as a ZIP file.
 
-    With `strict`, extra fields other than those of ZIP64, times and owners are errors.
+    With `plain_only`, extra fields other than those of ZIP64, times and owners are errors.
     """
     yield from _check_end_records(facts)
     yield from _check_places(facts)
@@ -38,7 +38,7 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     yield from _check_kinds(facts)
     yield from check_ambiguities(facts)
     yield from _check_limits(facts)
-    yield from _check_extras(facts, strict=strict)
+    yield from _check_extras(facts, plain_only=plain_only)
 
 
 def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -249,10 +249,10 @@ def _check_limits(facts: ArchiveFacts) -> Iterator[Finding]:
         yield make_finding("zip/long-comment", f"the archive comment has {length:,} bytes")
 
 
-def _check_extras(facts: ArchiveFacts, *, strict: bool) -> Iterator[Finding]:
+def _check_extras(facts: ArchiveFacts, *, plain_only: bool) -> Iterator[Finding]:
     # RFC-9, the authors' revision of 2026: no extra fields but these, in either header.
     for place, census in (("local headers", facts.local.extras), ("the central directory", facts.central_extras)):
         for identifier in sorted(census.counts.keys() - {EXTRA_ZIP64, EXTRA_TIMES, EXTRA_UNIX}):
             message = f"{census.counts[identifier]:,} extra fields 0x{identifier:04X} in {place}"
             name = facts.columns.name(census.first[identifier])
-            yield make_finding("zip/extra-field", message, entry=name, severity="error" if strict else None)
+            yield make_finding("zip/extra-field", message, entry=name, severity="error" if plain_only else None)

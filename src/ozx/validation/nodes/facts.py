@@ -1,19 +1,104 @@
-"""Facts about each node, needed for checks of the whole hierarchy; the documents are not kept in memory."""
+"""The parsed metadata of one node, deleted after its checks, and the facts that checks of the whole hierarchy need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.ome.model import OME_KEYS
 from ozx.ome.references import iter_references
-from ozx.validation.nodes.document import NodeDocument, merge_legacy
-from ozx.zarr.array import ArrayMetadata
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import make_finding
+from ozx.zarr.array import ArrayMetadata, parse_array
 from ozx.zarr.chunk_grid import ChunkGrid
 from ozx.zarr.codecs import SHARDING
-from ozx.zarr.json_reading import parse_strictly
+from ozx.zarr.json_reading import Document, JsonFaults, as_object, parse_strictly
 from ozx.zarr.keys import ROOT_METADATA, node_of
+from ozx.zarr.v2_documents import parse_v2_array
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedNode:
+    """One node and its parsed metadata."""
+
+    # The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` if it has neither.
+    key: str
+    document: Document
+    # Path of the node; the root's path is empty.
+    path: str
+    # ``array`` or ``group``, or an invalid value from ``zarr.json``.
+    node_type: Any
+    is_v3: bool = True
+    # The user's attributes, of any JSON type; an empty object if there are none.
+    attributes: Any = field(default_factory=dict)
+    attributes_key: str = ""
+    attributes_pointer: str = ""
+    # The OME-Zarr metadata (in Zarr v3 ``attributes.ome``, in Zarr v2 all attributes), and their JSON pointer.
+    ome: dict[str, Any] | None = None
+    ome_pointer: str = ""
+    # The metadata of an array, as far as they can be read.
+    array: ArrayMetadata | None = None
+    # JSON that programs may interpret differently, by key of the document.
+    faults: Mapping[str, JsonFaults] = field(default_factory=dict)
+    # The bytes of a ``zarr.json``; many nodes of a plate share them.
+    source: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def of_v3(cls, key: str, document: Document, faults: JsonFaults | None = None, source: bytes = b"") -> ParsedNode:
+        """Return the node described by a parsed ``zarr.json``."""
+        attributes, node_type = document.get("attributes", {}), document.get("node_type")
+        ome = as_object(attributes).get("ome")
+        return cls(
+            key,
+            document,
+            node_of(key),
+            node_type,
+            attributes=attributes,
+            attributes_key=key,
+            attributes_pointer="/attributes",
+            ome=ome if isinstance(ome, dict) else None,
+            ome_pointer="/attributes/ome",
+            array=parse_array(document) if node_type == "array" else None,
+            faults={key: faults} if faults else {},
+            source=source,
+        )
+
+    def at(self, key: str) -> ParsedNode:
+        """Return a copy of this node for an identical ``zarr.json`` at `key`."""
+        faults = {key: next(iter(self.faults.values()))} if self.faults else {}
+        return replace(self, key=key, path=node_of(key), attributes_key=key, faults=faults)
+
+    def finding(
+        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
+    ) -> Finding:
+        """Return a finding about the node; `pointer` is a JSON pointer into `document`."""
+        return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
+
+
+def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> ParsedNode:
+    """Merge the parsed ``.zarray``, ``.zgroup`` and ``.zattrs`` of a Zarr v2 node into one node."""
+    key = next(iter(documents))
+    attributes_key = next((found for found in documents if found.endswith(".zattrs")), "")
+    document = documents[key][0]
+    attributes = documents[attributes_key][0] if attributes_key else {}
+    array = parse_v2_array(document) if key.endswith(".zarray") else None
+    return ParsedNode(
+        key,
+        document,
+        node_of(key),
+        "group" if array is None else "array",
+        is_v3=False,
+        attributes=attributes,
+        attributes_key=attributes_key or key,
+        ome=attributes if any(name in attributes for name in OME_KEYS) else None,
+        array=array,
+        faults={key: faults for key, (_, faults) in documents.items() if faults},
+    )
+
+
+# Facts about each node; the documents are not kept in memory.
 
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
@@ -21,7 +106,7 @@ _MOST_REMEMBERED = 512
 _T = TypeVar("_T")
 
 #: Called once with every node that can be read.
-Look = Callable[[NodeDocument], object]
+Look = Callable[[ParsedNode], object]
 
 
 def remember(memory: dict[bytes, _T], data: bytes, known: _T) -> None:
@@ -95,7 +180,7 @@ def read_nodes(
     `look`, the facts lack `array`, `ome` and `references`.
     """
     nodes, faults = {}, []
-    memory: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
+    memory: dict[bytes, tuple[ParsedNode, NodeFacts]] = {}
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
@@ -105,7 +190,7 @@ def read_nodes(
             data = metadata[key]
             met = memory.get(data)
             if met is None:
-                document = NodeDocument.of_v3(key, *parse_strictly(data, key), data)
+                document = ParsedNode.of_v3(key, *parse_strictly(data, key), data)
                 nodes[path] = facts_of(document, keep=look is not None)
                 remember(memory, data, (document, nodes[path]))
             else:
@@ -150,7 +235,7 @@ def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
     return {path: sorted(found, key=lambda key: order.index(key.rpartition("/")[2])) for path, found in nodes.items()}
 
 
-def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
+def facts_of(node: ParsedNode, *, keep: bool = True) -> NodeFacts:
     """Return the facts about a node; `array` and `ome` are kept only if `keep` is true."""
     node_type, ome = node.node_type, node.ome
     facts = NodeFacts(
@@ -159,7 +244,7 @@ def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
         node_type=node_type,
         has_ome=ome is not None,
         version=(ome or {}).get("version"),
-        bare_words=tuple(word for faults in node.faults.values() for word in faults.specials),
+        bare_words=tuple(word for faults in node.faults.values() for word in faults.get("words", ())),
         unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
         joining_shards=None if node.array is None else _joining_shards(node.array),
     )

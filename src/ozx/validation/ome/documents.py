@@ -10,7 +10,7 @@ from typing import Any
 
 from ozx.ome.model import OME_KEYS
 from ozx.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import ParsedNode
 from ozx.validation.nodes.place import (
     MISSING,
     Check,
@@ -217,7 +217,7 @@ def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...],
             yield (key, "version"), ome[key]["version"]
 
 
-def check_ome(node: NodeDocument) -> Iterator[Finding]:
+def check_ome(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the OME-Zarr metadata of a node."""
     attributes = as_object(node.attributes)
     if node.node_type == "array":
@@ -279,7 +279,7 @@ def _check_keys(ome: dict[str, Any], place: JsonPlace, version: str | None, *, i
         yield from check_image_label(ome["image-label"], place / "image-label", is_v2=is_v2)
 
 
-def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator[Finding]:
+def _check_namespace(node: ParsedNode, attributes: dict[str, Any]) -> Iterator[Finding]:
     # OME-Zarr 0.5.2, "OME-Zarr Metadata": "In this file, the metadata is stored under the namespaced key `ome` in
     # `attributes`."
     where = JsonPlace(node.attributes_key, node.attributes_pointer)

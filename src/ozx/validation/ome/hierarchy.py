@@ -8,8 +8,7 @@ from ozx.ome.images import SERIES
 from ozx.ome.versions import describe_draft
 from ozx.validation.nodes.facts import NodeFacts
 from ozx.validation.nodes.place import MISSING, JsonPlace
-from ozx.validation.ome.coordinates.ends import check_connections
-from ozx.validation.ome.coordinates.references import check_transformation_references
+from ozx.validation.ome.coordinates.ends import check_connections, check_transformation_references
 from ozx.validation.ome.documents import LAYOUT
 from ozx.validation.ome.labels import check_label_group, check_label_image, check_labels_are_listed
 from ozx.validation.ome.levels import check_levels

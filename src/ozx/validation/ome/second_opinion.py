@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from ozx.ome.model import AXIS_TYPES
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import ParsedNode
 from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.ome.documents import LAYOUT, check_ome
 from ozx.validation.report import Finding
@@ -134,14 +134,14 @@ def has_second_opinion() -> bool:
     return find_spec("ome_zarr_models") is not None
 
 
-def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:
+def check_ome_twice(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the OME-Zarr metadata of a node, by the rules of ozx and by ome-zarr-models."""
     ours = list(check_ome(node))
     yield from ours
     yield from check_second_opinion(node, ours)
 
 
-def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Iterator[Finding]:
+def check_second_opinion(node: ParsedNode, ours: Collection[Finding]) -> Iterator[Finding]:
     """Yield findings for errors that ome-zarr-models reports but the rules of ozx do not."""
     ome = node.ome
     if ome is None or node.node_type == "array" or any(finding.id == "ome/unknown-version" for finding in ours):

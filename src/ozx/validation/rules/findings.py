@@ -71,7 +71,7 @@ def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]
         yield _and_more(identifier, describe(items[MOST_OF_A_KIND]).severity, rest)
 
 
-class LimitedFindings:
+class FindingCollector:
     """Collector that keeps the first 20 findings of each rule and severity, and counts the others."""
 
     def __init__(self) -> None:

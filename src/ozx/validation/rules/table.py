@@ -42,7 +42,7 @@ class Rule:
         return asdict(self)
 
 
-class _Rules(Mapping[str, Rule]):
+class _RuleTable(Mapping[str, Rule]):
     """A mapping of rules by id; each TOML file is read when one of its rules is first needed."""
 
     def __getitem__(self, identifier: str) -> Rule:
@@ -61,7 +61,7 @@ class _Rules(Mapping[str, Rule]):
 
 
 #: Every rule by its id, in the order of the documentation.
-RULES: Mapping[str, Rule] = _Rules()
+RULES: Mapping[str, Rule] = _RuleTable()
 
 
 def near_matches(identifier: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import ParsedNode
 from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
 from ozx.validation.zarr.codecs import check_codecs
@@ -81,7 +81,7 @@ _RAW_NAME = re.compile(r"r([0-9]+)")
 _SETTINGS = {"regular": {"chunk_shape"}, "default": {"separator"}, "v2": {"separator"}}
 
 
-def check_array(node: NodeDocument) -> Iterator[Finding]:
+def check_array(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about an array's ``zarr.json``, except missing fields, which `check_fields` reports."""
     array = node.array
     if not node.is_v3 or array is None:
@@ -107,14 +107,14 @@ def check_array(node: NodeDocument) -> Iterator[Finding]:
         yield from check_codecs(node, array)
 
 
-def _check_shape(node: NodeDocument, value: Any) -> Iterator[Finding]:
+def _check_shape(node: ParsedNode, value: Any) -> Iterator[Finding]:
     # Core 3.1, "shape": "An array of integers providing the length of each dimension of the Zarr array."
     if as_lengths(value) is None:
         message = f"expected an array of lengths, integers from 0 to 2**63 - 1; found {shown(value)}"
         yield node.finding("zarr/shape", message, "/shape")
 
 
-def _check_data_type(node: NodeDocument, value: Any) -> Iterator[Finding]:
+def _check_data_type(node: ParsedNode, value: Any) -> Iterator[Finding]:
     named = parse_named(value)
     if named is None:
         return  # `zarr/extension-definition` reports it
@@ -132,7 +132,7 @@ def _check_data_type(node: NodeDocument, value: Any) -> Iterator[Finding]:
         yield node.finding("zarr/data-type", message, "/data_type")
 
 
-def _check_chunk_grid(node: NodeDocument, value: Any, shape: tuple[int, ...] | None) -> Iterator[Finding]:
+def _check_chunk_grid(node: ParsedNode, value: Any, shape: tuple[int, ...] | None) -> Iterator[Finding]:
     grid = parse_named(value)
     if grid is None or grid.name != "regular":
         return
@@ -156,7 +156,7 @@ def _check_chunk_grid(node: NodeDocument, value: Any, shape: tuple[int, ...] | N
         yield node.finding("zarr/chunk-grid", message, where, severity="warning" if is_empty else None)
 
 
-def _check_key_encoding(node: NodeDocument, value: Any) -> Iterator[Finding]:
+def _check_key_encoding(node: ParsedNode, value: Any) -> Iterator[Finding]:
     encoding = parse_named(value)
     if encoding is None or encoding.name not in ("default", "v2"):
         return
@@ -168,13 +168,13 @@ def _check_key_encoding(node: NodeDocument, value: Any) -> Iterator[Finding]:
         yield node.finding("zarr/chunk-key-encoding", message, "/chunk_key_encoding/configuration/separator")
 
 
-def _check_settings(node: NodeDocument, name: str, found: dict[str, Any], where: str) -> Iterator[Finding]:
+def _check_settings(node: ParsedNode, name: str, found: dict[str, Any], where: str) -> Iterator[Finding]:
     for setting in sorted(found.keys() - _SETTINGS[name]):
         message = f"{ZARR_PYTHON} and {TENSORSTORE} refuse settings they do not know; found {shown(setting)}"
         yield node.finding("zarr/reader-refuses", message, where + pointer("configuration", setting))
 
 
-def _check_dimension_names(node: NodeDocument, value: Any, shape: tuple[int, ...] | None) -> Iterator[Finding]:
+def _check_dimension_names(node: ParsedNode, value: Any, shape: tuple[int, ...] | None) -> Iterator[Finding]:
     # Core 3.1, "dimension_names": "If specified, must be an array of strings or null objects with the same length as
     # shape."
     if not isinstance(value, list):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from math import prod
 
@@ -23,7 +23,7 @@ from ozx.flow.sources.source import Source
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
 from ozx.threads import processors, working
 from ozx.validation.report import Finding
-from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
+from ozx.validation.rules.findings import FindingCollector, finding_from_error, make_finding
 from ozx.validation.wording import listed
 from ozx.zarr.chunk_grid import looks_like_chunk
 from ozx.zarr.json_reading import Document, parse_document
@@ -45,12 +45,12 @@ def check_data(
     `has_checksums`, values that are not chunks are read, too, because reading a value checks its checksum.
     """
     arrays, found = _read_arrays(source)
-    findings = LimitedFindings()
+    findings = FindingCollector()
     findings.add(found)
     total = sum(map(source.size, source.iter_keys())) if needs_total(progress) else None
     progress = begin_phase(progress, f"checking {source.name}", total)
-    check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
-    findings.add(check.run(jobs or processors()))
+    tasks = _iter_tasks(source, arrays, has_checksums=has_checksums)
+    findings.add(_run(tasks, StoppableProgress(progress), jobs or processors()))
     progress.stop()
     yield from findings
 
@@ -92,74 +92,76 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
 
 # The key of a value, and its place in the grid of stored values.
 _Named = tuple[str, tuple[int, ...]]
+# Work for a worker: stored values with their places in an array, or values outside of arrays.
+_Task = tuple[_Array | None, list[_Named], list[Part]]
 
 
-class _DataCheck:
-    def __init__(
-        self, source: Source, arrays: Mapping[str, _Array], *, has_checksums: bool, progress: Progress
-    ) -> None:
-        self._source = source
-        self._arrays = arrays
-        self._has_checksums = has_checksums
-        self._progress = StoppableProgress(progress)
-
-    def run(self, jobs: int) -> Iterator[Finding]:
-        waiting: deque[Future[list[Finding]]] = deque()
-        with working(jobs) as workers:
-            try:
-                layouts = {path: layout for path, (layout, _) in self._arrays.items()}
-                for group in iter_key_groups(self._source.iter_keys(), layouts):
-                    yield from _check_keys(group)
-                    for task in self._tasks(group):
-                        waiting.append(workers.executor.submit(self._check, *task))
-                        if len(waiting) > 2 * jobs:
-                            yield from waiting.popleft().result()
-                while waiting:
+def _run(tasks: Iterable[Finding | _Task], progress: StoppableProgress, jobs: int) -> Iterator[Finding]:
+    """Yield findings, and those of the tasks among them, which workers check."""
+    waiting: deque[Future[list[Finding]]] = deque()
+    with working(jobs) as workers:
+        try:
+            for task in tasks:
+                if isinstance(task, Finding):
+                    yield task
+                    continue
+                waiting.append(workers.executor.submit(_check, *task, progress))
+                if len(waiting) > 2 * jobs:
                     yield from waiting.popleft().result()
-            finally:
-                self._progress.stop_all()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            progress.stop_all()
 
-    def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
-        """Yield tasks for the workers: stored values with their positions in an array, or values outside of arrays."""
+
+def _iter_tasks(source: Source, arrays: Mapping[str, _Array], *, has_checksums: bool) -> Iterator[Finding | _Task]:
+    """Yield the tasks for all values of a hierarchy, and findings about keys."""
+    layouts = {path: layout for path, (layout, _) in arrays.items()}
+    for group in iter_key_groups(source.iter_keys(), layouts):
+        yield from _check_keys(group)
         if group.path is not None:
-            array = self._arrays[group.path]
+            array = arrays[group.path]
             prefix, encode = f"{group.path}/" if group.path else "", array[0].keys.encode
             places = places_of(group.numbers, array[0].stored_grid)
             named = ((prefix + encode(place), place) for place in places)
-            yield from ((array, *batch) for batch in self._batches(named))
-        if self._has_checksums:
+            yield from ((array, *batch) for batch in _iter_batches(source, named))
+        if has_checksums:
             others: Iterator[_Named] = ((key, ()) for key in (*group.others, *group.outside) if not key.endswith("/"))
-            yield from ((None, *batch) for batch in self._batches(others))
+            yield from ((None, *batch) for batch in _iter_batches(source, others))
 
-    def _batches(self, values: Iterator[_Named]) -> Iterator[tuple[list[_Named], list[Part]]]:
-        batch: list[_Named] = []
-        size = 0
-        for key, place in values:
-            batch.append((key, place))
-            size += self._source.size(key)
-            if len(batch) >= _VALUES_PER_TASK or size >= _BYTES_PER_TASK:
-                yield batch, self._source.parts([key for key, _ in batch])
-                batch, size = [], 0
-        if batch:
-            yield batch, self._source.parts([key for key, _ in batch])
 
-    def _check(self, array: _Array | None, values: Sequence[_Named], parts: Sequence[Part]) -> list[Finding]:
-        findings: list[Finding] = []
-        for (key, place), part in zip(values, parts, strict=True):
-            try:
-                most = None if array is None else _most_stored(array[0])
-                if array is None or (most is not None and part.length > most):
-                    for _ in part.iter_blocks():
-                        pass
-                    if most is not None:
-                        message = f"{key}: expected at most {most:,} bytes for its pixels; found {part.length:,}"
-                        findings.append(make_finding("zarr/chunk-data", message, entry=key))
-                else:
-                    findings += _check_value(array, key, place, b"".join(part.iter_blocks()))
-            except (FormatError, UnsupportedError) as error:
-                findings.append(finding_from_error(error, entry=key))
-            self._progress.advance(part.length)
-        return findings
+def _iter_batches(source: Source, values: Iterator[_Named]) -> Iterator[tuple[list[_Named], list[Part]]]:
+    batch: list[_Named] = []
+    size = 0
+    for key, place in values:
+        batch.append((key, place))
+        size += source.size(key)
+        if len(batch) >= _VALUES_PER_TASK or size >= _BYTES_PER_TASK:
+            yield batch, source.parts([key for key, _ in batch])
+            batch, size = [], 0
+    if batch:
+        yield batch, source.parts([key for key, _ in batch])
+
+
+def _check(
+    array: _Array | None, values: Sequence[_Named], parts: Sequence[Part], progress: StoppableProgress
+) -> list[Finding]:
+    findings: list[Finding] = []
+    for (key, place), part in zip(values, parts, strict=True):
+        try:
+            most = None if array is None else _most_stored(array[0])
+            if array is None or (most is not None and part.length > most):
+                for _ in part.iter_blocks():
+                    pass
+                if most is not None:
+                    message = f"{key}: expected at most {most:,} bytes for its pixels; found {part.length:,}"
+                    findings.append(make_finding("zarr/chunk-data", message, entry=key))
+            else:
+                findings += _check_value(array, key, place, b"".join(part.iter_blocks()))
+        except (FormatError, UnsupportedError) as error:
+            findings.append(finding_from_error(error, entry=key))
+        progress.advance(part.length)
+    return findings
 
 
 def _check_keys(group: KeyGroup) -> Iterator[Finding]:
@@ -238,9 +240,8 @@ def open_decoder(document: Document, layout: ArrayLayout, path: str) -> Callable
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
     """Yield each chunk of a stored value with its coordinates, which may lie beyond the array's chunk grid."""
     found = [(place, data)]
-    for level in layout.levels:
-        per_shard, form = level.chunks_per_shard, level.index
-        found = [inner for outer, shard in found for inner in _inner(shard, outer, per_shard, form, where)]
+    for grid, form in layout.levels:
+        found = [inner for outer, shard in found for inner in _inner(shard, outer, grid, form, where)]
     yield from found
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import ParsedNode
+from ozx.validation.nodes.place import JsonPlace
 from ozx.validation.report import Finding
-from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
+from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, shown
 from ozx.zarr.array import ArrayMetadata
-from ozx.zarr.codecs import SHARDING, NamedConfiguration, parse_named
+from ozx.zarr.codecs import SHARDING, NamedExtension, parse_named
 from ozx.zarr.json_reading import as_lengths
 
 # The kind and the settings of each codec in the Zarr specifications.
@@ -77,53 +77,40 @@ _DEEPEST = 8
 _FIXED_SIZE = frozenset(("bytes", "crc32c", "transpose"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """A chain of codecs: its position in the document and its input."""
-
-    node: NodeDocument
-    # JSON pointer to the chain.
-    pointer: str
-    shape: tuple[int, ...] | None
-    item_size: int | None
-    depth: int = 0
-
-    def finding(self, rule: str, message: str, *place: str | int) -> Finding:
-        return self.node.finding(rule, message, self.pointer + pointer(*place))
-
-
-def check_codecs(node: NodeDocument, array: ArrayMetadata) -> Iterator[Finding]:
+def check_codecs(node: ParsedNode, array: ArrayMetadata) -> Iterator[Finding]:
     """Yield findings about the codecs of an array."""
     stored = array.chunks if array.shards is None else array.shards
-    chain = _Chain(node, "/codecs", stored, array.item_size)
-    yield from _check_chain(chain, node.document.get("codecs"))
+    yield from _check_chain(node, JsonPlace(node.key, "/codecs"), node.document.get("codecs"), stored, array.item_size)
 
 
-def _check_chain(chain: _Chain, value: Any) -> Iterator[Finding]:
+def _check_chain(
+    node: ParsedNode, place: JsonPlace, value: Any, shape: tuple[int, ...] | None, item_size: int | None
+) -> Iterator[Finding]:
+    """Check the chain `value` at `place`; its input has this shape and these bytes per item."""
     # Core 3.1, "codecs": "Because codecs MUST contain an array -> bytes codec, the list cannot be empty".
     if not isinstance(value, list) or not value:
-        yield chain.finding("zarr/codecs", f"expected an array of at least one codec; found {shown(value)}")
+        yield place.finding("zarr/codecs", f"expected an array of at least one codec; found {shown(value)}")
         return
     # A codec without a name has a finding of `zarr/extension-definition`; the order of the chain cannot be checked.
     codecs = [parse_named(item) for item in value]
     named = [codec for codec in codecs if codec is not None]
     if len(named) == len(codecs):
-        yield from _check_order(chain, named)
+        yield from _check_order(place, named)
     for index, codec in enumerate(codecs):
         if codec is None:
             continue
         if codec.name in CODECS:
-            yield from _check_settings(chain, index, codec)
+            yield from _check_settings(node, place / index, codec, shape, item_size)
         if codec.name == "transpose":
-            chain = replace(chain, shape=_transposed(chain.shape, codec))
+            shape = _transposed(shape, codec)
         if codec.name == SHARDING:
-            yield from _check_sharding(chain, index, codec)
+            yield from _check_sharding(node, place / index, codec, shape, item_size)
             if index + 1 < len(codecs):
                 message = f"{TENSORSTORE} refuses codecs after {SHARDING}; no reader can read parts of such a shard"
-                yield chain.finding("zarr/reader-refuses", message, index + 1)
+                yield (place / (index + 1)).finding("zarr/reader-refuses", message)
 
 
-def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterator[Finding]:
+def _check_order(place: JsonPlace, codecs: Sequence[NamedExtension]) -> Iterator[Finding]:
     # Core 3.1, "Codecs": "zero or more array -> array codecs; followed by exactly one array -> bytes codec; followed by
     # zero or more bytes -> bytes codecs." An unknown codec may be of any kind.
     kinds = [CODECS[codec.name][0] if codec.name in CODECS else None for codec in codecs]
@@ -131,87 +118,97 @@ def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterato
     if len(serializers) > 1:
         names = " and ".join(codecs[index].name for index in serializers[:2])
         message = f"expected exactly one array -> bytes codec; found {names}"
-        yield chain.finding("zarr/codec-order", message, serializers[1])
+        yield (place / serializers[1]).finding("zarr/codec-order", message)
         return
     if not serializers:
         known = [kind for kind in kinds if kind is not None]
         if len(known) == len(kinds):
             names = ", ".join(codec.name for codec in codecs[:5])
-            yield chain.finding("zarr/codec-order", f"expected an array -> bytes codec, such as bytes; found {names}")
+            yield place.finding("zarr/codec-order", f"expected an array -> bytes codec, such as bytes; found {names}")
             return
         # An unknown codec after every array -> array codec and before every bytes -> bytes codec may be the right one.
         last_array = max((index for index, kind in enumerate(kinds) if kind == "array"), default=-1)
         first_bytes = min((index for index, kind in enumerate(kinds) if kind == "bytes"), default=len(kinds))
         if not any(kind is None and last_array < index < first_bytes for index, kind in enumerate(kinds)):
             message = "expected an array -> bytes codec before every bytes -> bytes codec; found none"
-            yield chain.finding("zarr/codec-order", message)
+            yield place.finding("zarr/codec-order", message)
         return
     middle = serializers[0]
     for index, kind in enumerate(kinds):
         if (kind == "array" and index > middle) or (kind == "bytes" and index < middle):
             side, what = ("after", "array -> array") if kind == "array" else ("before", "bytes -> bytes")
             message = f"the {what} codec {codecs[index].name} is {side} {codecs[middle].name}, the array -> bytes codec"
-            yield chain.finding("zarr/codec-order", message, index)
+            yield (place / index).finding("zarr/codec-order", message)
 
 
-def _check_settings(chain: _Chain, index: int, codec: NamedConfiguration) -> Iterator[Finding]:
+def _check_settings(
+    node: ParsedNode,
+    place: JsonPlace,
+    codec: NamedExtension,
+    shape: tuple[int, ...] | None,
+    item_size: int | None,
+) -> Iterator[Finding]:
     (_, document, settings), found = CODECS[codec.name], codec.configuration
     for name, (expected, fits, is_required) in settings.items():
         if name not in found:
-            if is_required or _is_needed(name, codec, chain):
+            if is_required or _is_needed(name, codec, node, item_size):
                 message = f"expected the setting {name!r} of {codec.name} ({document}); it is missing"
-                yield chain.finding("zarr/codec-configuration", message, index)
+                yield place.finding("zarr/codec-configuration", message)
         elif not fits(found[name]):
             message = f"expected {expected} for {name!r} of {codec.name}; found {shown(found[name])}"
-            yield chain.finding("zarr/codec-configuration", message, index, "configuration", name)
+            yield place.below("configuration", name).finding("zarr/codec-configuration", message)
     for name in sorted(found.keys() - settings.keys()):
         message = f"{ZARR_PYTHON} and {TENSORSTORE} refuse settings they do not know; found {shown(name)}"
-        yield chain.finding("zarr/reader-refuses", message, index, "configuration", name)
+        yield place.below("configuration", name).finding("zarr/reader-refuses", message)
     if codec.name == "transpose" and "order" in found:
         # transpose codec 1.0: "order: … must be a permutation of 0, 1, …, n-1".
-        order, ndim = as_lengths(found["order"]), None if chain.shape is None else len(chain.shape)
+        order, ndim = as_lengths(found["order"]), None if shape is None else len(shape)
         if order is None or sorted(order) != list(range(len(order) if ndim is None else ndim)):
             message = f"expected an order that names each dimension once; found {shown(found['order'])}"
-            yield chain.finding("zarr/codec-configuration", message, index, "configuration", "order")
+            yield place.below("configuration", "order").finding("zarr/codec-configuration", message)
 
 
-def _transposed(shape: tuple[int, ...] | None, codec: NamedConfiguration) -> tuple[int, ...] | None:
+def _transposed(shape: tuple[int, ...] | None, codec: NamedExtension) -> tuple[int, ...] | None:
     order = as_lengths(codec.configuration.get("order"))
     if shape is None or order is None or sorted(order) != list(range(len(shape))):
         return None
     return tuple(shape[axis] for axis in order)
 
 
-def _is_needed(name: str, codec: NamedConfiguration, chain: _Chain) -> bool:
-    """Return whether a codec setting is required for this chain."""
+def _is_needed(name: str, codec: NamedExtension, node: ParsedNode, item_size: int | None) -> bool:
+    """Return whether a codec setting is required for items of this size."""
     if name == "endian":  # raw bits have no byte order
-        data_type = chain.node.array.data_type if chain.node.array is not None else None
-        return (chain.item_size or 1) > 1 and not (data_type or "").startswith("r")
+        data_type = node.array.data_type if node.array is not None else None
+        return (item_size or 1) > 1 and not (data_type or "").startswith("r")
     return name == "typesize" and codec.configuration.get("shuffle") in ("shuffle", "bitshuffle")
 
 
-def _check_sharding(chain: _Chain, index: int, codec: NamedConfiguration) -> Iterator[Finding]:
-    found, place = codec.configuration, (index, "configuration")
+def _check_sharding(
+    node: ParsedNode,
+    place: JsonPlace,
+    codec: NamedExtension,
+    shape: tuple[int, ...] | None,
+    item_size: int | None,
+) -> Iterator[Finding]:
+    found, settings = codec.configuration, place / "configuration"
     inner = as_lengths(found.get("chunk_shape"))
     if "chunk_shape" in found:
         # sharding codec 1.0, "chunk_shape": "An array of integers specifying the shape of the inner chunks … The
         # length of the chunk_shape array must match the number of dimensions of the shard shape", "Each integer must
         # by divisible by the chunk_shape".
-        fault = _chunk_shape_fault(found["chunk_shape"], inner, chain.shape)
+        fault = _chunk_shape_fault(found["chunk_shape"], inner, shape)
         if fault is not None:
-            yield chain.finding("zarr/sharding", fault, *place, "chunk_shape")
-    if chain.depth >= _DEEPEST:
-        yield chain.finding("zarr/sharding", f"shards are nested deeper than {_DEEPEST} times", index)
+            yield (settings / "chunk_shape").finding("zarr/sharding", fault)
+    if sum(step == "configuration" for step in place.steps) >= _DEEPEST:
+        yield place.finding("zarr/sharding", f"shards are nested deeper than {_DEEPEST} times")
         return
     if "codecs" in found:
-        below = chain.pointer + pointer(*place, "codecs")
-        yield from _check_chain(_Chain(chain.node, below, inner, chain.item_size, chain.depth + 1), found["codecs"])
+        yield from _check_chain(node, settings / "codecs", found["codecs"], inner, item_size)
     if "index_codecs" in found:
-        below = chain.pointer + pointer(*place, "index_codecs")
         # The index is an array of uint64, one dimension more than the shard.
-        shape = None if inner is None else (*inner, 2)
-        yield from _check_chain(_Chain(chain.node, below, shape, 8, chain.depth + 1), found["index_codecs"])
-        yield from _check_index_codecs(chain, index, found["index_codecs"])
+        index_shape, index_place = None if inner is None else (*inner, 2), settings / "index_codecs"
+        yield from _check_chain(node, index_place, found["index_codecs"], index_shape, 8)
+        yield from _check_index_codecs(index_place, found["index_codecs"])
 
 
 def _chunk_shape_fault(value: Any, inner: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> str | None:
@@ -228,9 +225,9 @@ def _chunk_shape_fault(value: Any, inner: tuple[int, ...] | None, shape: tuple[i
     return None
 
 
-def _check_index_codecs(chain: _Chain, index: int, value: Any) -> Iterator[Finding]:
+def _check_index_codecs(place: JsonPlace, value: Any) -> Iterator[Finding]:
     # sharding codec 1.0, "index_codecs": "The codecs MUST have a fixed-size encoded representation".
     for position, codec in enumerate(map(parse_named, value if isinstance(value, list) else [])):
         if codec is not None and codec.name in CODECS and codec.name not in _FIXED_SIZE:
             message = f"expected codecs with output of fixed size for the index of a shard; found {codec.name}"
-            yield chain.finding("zarr/sharding", message, index, "configuration", "index_codecs", position)
+            yield (place / position).finding("zarr/sharding", message)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ozx.ome.recovered import OZX, RECOVERED, describe_losses
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import NodeFacts
+from ozx.validation.nodes.facts import ParsedNode
 from ozx.validation.nodes.place import JsonPlace, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
@@ -17,7 +16,7 @@ from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 from ozx.zarr.extensions import unknown_fields
 from ozx.zarr.json_reading import as_object
 from ozx.zarr.keys import METADATA, ROOT_METADATA
-from ozx.zarr.normalisation import CONSOLIDATED, say_the_same
+from ozx.zarr.normalisation import CONSOLIDATED
 
 # Zarr core 3.1, "Array metadata", "Group metadata": mandatory names.
 _MANDATORY = {"array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"), "group": ()}
@@ -27,29 +26,29 @@ _LEGACY_MANDATORY = ("shape", "chunks", "dtype", "compressor", "fill_value", "or
 _PORTABLE = re.compile(r"[A-Za-z0-9._-]*")
 
 
-def check_json(node: NodeDocument) -> Iterator[Finding]:
+def check_json(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about JSON in a node's documents that programs may interpret differently."""
     for key, faults in node.faults.items():
         # RFC 8259, 4: "The names within an object SHOULD be unique." The reader decides which value counts.
-        if faults.duplicates:
-            message = f"an object repeats names: {listed(faults.duplicates)}"
+        if "names" in faults:
+            message = f"an object repeats names: {listed(faults['names'])}"
             yield make_finding("zarr/json-names", message, entry=key)
         # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are
         # not permitted."
-        if faults.specials:
-            message = f"expected JSON; found the bare word {listed(faults.specials)}"
+        if "words" in faults:
+            message = f"expected JSON; found the bare word {listed(faults['words'])}"
             yield make_finding("zarr/json-numbers", message, entry=key)
         # RFC 8259, 6: numbers "of greater magnitude or precision than provided by these" may not interoperate.
-        if faults.huge:
-            message = f"numbers beyond the range of a double: {listed(faults.huge)}"
+        if "numbers" in faults:
+            message = f"numbers beyond the range of a double: {listed(faults['numbers'])}"
             yield make_finding("zarr/json-numbers", message, entry=key, severity="warning")
         # RFC 8259, 8.2: "The behavior of software that receives JSON texts containing such values is unpredictable".
-        if faults.has_lone_surrogate:
+        if "surrogates" in faults:
             message = "a string holds half of a surrogate pair, which is not a character"
             yield make_finding("zarr/json-text", message, entry=key)
 
 
-def check_fields(node: NodeDocument) -> Iterator[Finding]:
+def check_fields(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the common fields of arrays and groups in a ``zarr.json``, and about unknown fields."""
     if not node.is_v3:
         return
@@ -76,7 +75,7 @@ def check_fields(node: NodeDocument) -> Iterator[Finding]:
         yield from _check_consolidated(node)
 
 
-def check_name(node: NodeDocument) -> Iterator[Finding]:
+def check_name(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the name of a node."""
     path = node.path
     if not path:
@@ -99,7 +98,7 @@ def check_name(node: NodeDocument) -> Iterator[Finding]:
         )
 
 
-def check_node_name(node: NodeDocument) -> Iterator[Finding]:
+def check_node_name(node: ParsedNode) -> Iterator[Finding]:
     """Yield recommendations about the name of a node."""
     name = node.path.rpartition("/")[2]
     if _PORTABLE.fullmatch(name):
@@ -117,14 +116,14 @@ def check_node_name(node: NodeDocument) -> Iterator[Finding]:
     yield node.finding("zarr/portable-name", f"the name {shown(name)} has characters that are not portable: {odd}")
 
 
-def check_recovered(node: NodeDocument) -> Iterator[Finding]:
+def check_recovered(node: ParsedNode) -> Iterator[Finding]:
     """Yield what the root says about pixels that are missing because the file was recovered."""
     place = JsonPlace(node.attributes_key, node.attributes_pointer).below(OZX, RECOVERED)
     for sentence in () if node.path else describe_losses(node.attributes):
         yield place.finding("ozx/recovered", sentence)
 
 
-def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
+def check_dimension_names(node: ParsedNode) -> Iterator[Finding]:
     """Yield recommendations about the names of an array's dimensions."""
     # Zarr core 3.1, "Dimension names": "it is recommended but not required that all non-null dimension names are
     # distinct (no two dimensions have the same non-empty name)."
@@ -134,7 +133,7 @@ def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
         yield node.finding("zarr/repeated-dimension-name", message, "/dimension_names")
 
 
-def check_legacy(node: NodeDocument) -> Iterator[Finding]:
+def check_legacy(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the documents of a Zarr v2 node."""
     if node.is_v3:
         return
@@ -159,7 +158,7 @@ def check_legacy(node: NodeDocument) -> Iterator[Finding]:
         yield node.finding("zarr/v2-metadata", f"expected the order C or F; found {shown(order)}", "/order")
 
 
-def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
+def _check_unknown(node: ParsedNode) -> Iterator[Finding]:
     # Core 3.1, "must_understand": "An implementation MUST fail to open Zarr groups or arrays if any metadata fields
     # are present which (a) the implementation does not recognize and (b) are not explicitly set to
     # "must_understand": false."
@@ -172,7 +171,7 @@ def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
             yield node.finding("zarr/reader-refuses", message, field.pointer)
 
 
-def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
+def _check_consolidated(node: ParsedNode) -> Iterator[Finding]:
     # The field is not in core 3.1, but zarr-python writes it; it is allowed as an object that readers may ignore.
     value = node.document["consolidated_metadata"]
     if isinstance(value, dict):
@@ -190,45 +189,31 @@ def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
     yield node.finding("zarr/consolidated-metadata", message, "/consolidated_metadata", severity=severity)
 
 
-def _found(node: NodeDocument, name: str) -> str:
+def _found(node: ParsedNode, name: str) -> str:
     return shown(node.document[name]) if name in as_object(node.document) else "none"
 
 
 # Comparison of the copies in the root's consolidated metadata with the nodes themselves.
 
 
-class ConsolidatedCopies:
-    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node."""
+def consolidated_copies(root: ParsedNode) -> dict[str, Any] | None:
+    """Return the copies in a root's consolidated metadata by path; None if there are none that can be compared."""
+    copies = as_object(root.document.get(CONSOLIDATED)).get("metadata")
+    # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
+    if not isinstance(copies, dict) or not all(isinstance(copy, dict) for copy in copies.values()):
+        return None
+    return dict(copies)
 
-    def __init__(self) -> None:
-        self._copies: dict[str, Any] | None = None
-        self._other: list[str] = []
-        self._missing: list[str] = []
 
-    def look(self, node: NodeDocument) -> None:
-        """Compare a node with its copy in the consolidated metadata."""
-        if not node.path:
-            copies = as_object(node.document.get(CONSOLIDATED)).get("metadata")
-            # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
-            if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
-                self._copies = dict(copies)
-        elif self._copies is not None:
-            copy = self._copies.pop(node.path, None)
-            if copy is None:
-                self._missing.append(node.path)
-            elif not say_the_same(copy, node.document):
-                self._other.append(node.path)
-
-    def findings(self, nodes: Mapping[str, NodeFacts]) -> Iterator[Finding]:
-        """Yield findings about wrong and missing copies, and about copies of missing (not of unreadable) nodes."""
-        left = [path for path in self._copies or () if path not in nodes]
-        # Not in core 3.1: zarr-python reads the copies instead of the documents.
-        for paths, what in (
-            (self._other, "copies that differ from their nodes"),
-            (self._missing, "nodes without a copy"),
-            (left, "copies of missing nodes"),
-        ):
-            if paths:
-                message = f"{what}: {len(paths):,}, {listed(paths)}"
-                pointer = f"/{CONSOLIDATED}/metadata"
-                yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)
+def check_copies(differing: Sequence[str], missing: Sequence[str], left: Sequence[str]) -> Iterator[Finding]:
+    """Yield findings about nodes whose copies differ, nodes without a copy, and copies without a node."""
+    # Not in core 3.1: zarr-python reads the copies instead of the documents.
+    for paths, what in (
+        (differing, "copies that differ from their nodes"),
+        (missing, "nodes without a copy"),
+        (left, "copies of missing nodes"),
+    ):
+        if paths:
+            message = f"{what}: {len(paths):,}, {listed(paths)}"
+            pointer = f"/{CONSOLIDATED}/metadata"
+            yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)

@@ -8,8 +8,7 @@ from typing import Any
 
 from ozx.extensions import ExtensionNode, find_handler
 from ozx.ome.references import resolve_reference
-from ozx.validation.nodes.document import NodeDocument
-from ozx.validation.nodes.facts import NodeFacts
+from ozx.validation.nodes.facts import NodeFacts, ParsedNode
 from ozx.validation.nodes.place import MISSING, JsonPlace, describe_found, expect_list, expect_object, repeated
 from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
@@ -33,7 +32,7 @@ _ALWAYS_UNDERSTOOD = frozenset(("data_type", "chunk_grid", "chunk_key_encoding")
 _MEMBERS = frozenset(("name", "configuration", "must_understand"))
 
 
-def check_extensions(node: NodeDocument) -> Iterator[Finding]:
+def check_extensions(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the extensions of a node, at all six extension points."""
     if not node.is_v3 or node.node_type not in ("array", "group"):
         return
@@ -60,7 +59,7 @@ def check_references(nodes: Mapping[str, NodeFacts]) -> Iterator[Finding]:
                 yield JsonPlace(node.key, "/extensions").finding("zarr/extension-reference", message)
 
 
-def _extensions_of(node: NodeDocument) -> list[Extension]:
+def _extensions_of(node: ParsedNode) -> list[Extension]:
     found = array_extensions(node.document) if node.node_type == "array" else []
     found = [extension for extension in found if extension.pointer != "/storage_transformers"]
     if isinstance(node.document.get(EXTENSIONS), list):
@@ -88,7 +87,7 @@ def _definition_fault(value: Any) -> str | None:
     return None
 
 
-def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
+def _check_name(node: ParsedNode, extension: Extension) -> Iterator[Finding]:
     # Core 3.1, "Extension naming": "Accepted regex: ^[a-z][a-z0-9-_.]+$".
     kind = name_kind(extension.name)
     if kind == "none":
@@ -109,7 +108,7 @@ def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
         yield node.finding("zarr/extension-unregistered", message, extension.pointer, severity=severity)
 
 
-def _check_form(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
+def _check_form(node: ParsedNode, extension: Extension) -> Iterator[Finding]:
     point, value = extension.point, extension.value
     if point in _ALWAYS_UNDERSTOOD and not extension.must_understand:
         message = f'{_called(extension)} says "must_understand": false, which is not allowed here'
@@ -129,7 +128,7 @@ def _check_form(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
 
 
-def _check_understood(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
+def _check_understood(node: ParsedNode, extension: Extension) -> Iterator[Finding]:
     handler = find_handler(extension.point, extension.name)
     if handler is not None:
         yield from _check_by(handler, node, extension)
@@ -148,7 +147,7 @@ def _check_understood(node: NodeDocument, extension: Extension) -> Iterator[Find
         yield node.finding("zarr/reader-refuses", message, extension.pointer)
 
 
-def _check_by(handler: Any, node: NodeDocument, extension: Extension) -> Iterator[Finding]:
+def _check_by(handler: Any, node: ParsedNode, extension: Extension) -> Iterator[Finding]:
     check = getattr(handler, "check", None)
     if check is None:
         return
@@ -164,7 +163,7 @@ def _check_by(handler: Any, node: NodeDocument, extension: Extension) -> Iterato
         yield node.finding("zarr/extension-configuration", message, where + fault.pointer, severity=fault.severity)
 
 
-def _check_lists(node: NodeDocument) -> Iterator[Finding]:
+def _check_lists(node: ParsedNode) -> Iterator[Finding]:
     document = node.document
     # ZEP 10: "If present, the extensions field MUST contain an array of extension definitions. The contained array MUST
     # either have one or more extensions or the object MUST be omitted entirely."
@@ -202,7 +201,7 @@ _SEMVER = re.compile(
 )
 
 
-def check_conventions(node: NodeDocument) -> Iterator[Finding]:
+def check_conventions(node: ParsedNode) -> Iterator[Finding]:
     """Yield findings about the conventions that a node declares."""
     attributes = as_object(node.attributes)
     place = JsonPlace(node.attributes_key, node.attributes_pointer)
@@ -212,7 +211,7 @@ def check_conventions(node: NodeDocument) -> Iterator[Finding]:
         yield from _check_seed(attributes, place)
 
 
-def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
+def check_schemas(node: ParsedNode, schemas: Schemas) -> Iterator[Finding]:
     """Yield findings about attributes of a node that do not match a given schema of its conventions."""
     attributes = as_object(node.attributes)
     place = JsonPlace(node.attributes_key, node.attributes_pointer)

@@ -2,13 +2,11 @@
 
 Rules about a single node, from its attributes:
 
-``ends``
-    The input and the output of a transformation.
 ``steps``
     One transformation: its type, and its parameters, which must match the axes of input and output.
 
-Rules about several nodes:
+Rules about single and several nodes:
 
-``references``
-    Transformations that name other groups and arrays.
+``ends``
+    The input and the output of a transformation, and what connects coordinate systems, groups and arrays.
 """

@@ -85,7 +85,7 @@ _METHODS = ("nearest", "linear", "cubic", "bspline-cubic")
 _WITH_PATHS = ("affine", "rotation", "displacements", "coordinates")
 
 
-class Step(NamedTuple):
+class CheckedTransformation(NamedTuple):
     """One transformation: its document, and its numbers of input and output axes (None if unknown)."""
 
     document: dict[str, Any]
@@ -97,7 +97,7 @@ class Step(NamedTuple):
 
 
 #: Called with each transformation whose parameters are stored at a path; yields findings about that node.
-Look = Callable[[Step], Iterator[Finding]]
+Look = Callable[[CheckedTransformation], Iterator[Finding]]
 
 
 def check_step(
@@ -126,13 +126,13 @@ def check_step(
     if depth > _DEEPEST:
         yield place.finding("ome/transformations", f"expected at most {_DEEPEST} nested transformations; found more")
         return None
-    step = Step(document, place, start, stop, depth, look)
+    step = CheckedTransformation(document, place, start, stop, depth, look)
     if look is not None and kind in _WITH_PATHS and isinstance(document.get("path"), str):
         yield from look(step)
     return (yield from check(step))
 
 
-def _check_identity(step: Step) -> Check[int | None]:
+def _check_identity(step: CheckedTransformation) -> Check[int | None]:
     return (yield from _check_equal(step.place, step.start, step.stop))
 
 
@@ -144,7 +144,7 @@ def _check_equal(place: JsonPlace, start: int | None, stop: int | None) -> Check
     return start if start is not None else stop
 
 
-def _check_vector(step: Step) -> Check[int | None]:
+def _check_vector(step: CheckedTransformation) -> Check[int | None]:
     # "scale": "Input and output dimensionality MUST be identical and MUST equal the the length of the `scale` array
     # (N)." Likewise "translation".
     count = yield from _check_equal(step.place, step.start, step.stop)
@@ -152,7 +152,7 @@ def _check_vector(step: Step) -> Check[int | None]:
     return count if vector is None else len(vector)
 
 
-def _check_map_axis(step: Step) -> Check[int | None]:
+def _check_map_axis(step: CheckedTransformation) -> Check[int | None]:
     count = yield from _check_equal(step.place, step.start, step.stop)
     # "Transformations MUST include a `mapAxis` field whose value is an array of integers". "The length of the array
     # MUST equal the number of dimensions in both the input and output coordinate systems. Each integer in the array
@@ -185,7 +185,7 @@ def _check_indices(step: dict[str, Any], key: str, place: JsonPlace, count: int 
     return value
 
 
-def _check_project_axis(step: Step) -> Check[int | None]:
+def _check_project_axis(step: CheckedTransformation) -> Check[int | None]:
     # image.schema requires one of the two; the text gives no default for either.
     if "createdOutputs" not in step.document and "droppedInputs" not in step.document:
         yield step.place.finding(_RULE, "projectAxis: expected createdOutputs, droppedInputs or both; both are missing")
@@ -209,7 +209,7 @@ def _check_project_axis(step: Step) -> Check[int | None]:
     return count if step.stop is None else step.stop
 
 
-def _check_affine(step: Step) -> Check[int | None]:
+def _check_affine(step: CheckedTransformation) -> Check[int | None]:
     # "the outer array MUST be length `M` and the inner arrays MUST be length `N+1`."
     if (yield from _is_in_document(step.document, "affine", step.place)):
         columns = None if step.start is None else step.start + 1
@@ -218,7 +218,7 @@ def _check_affine(step: Step) -> Check[int | None]:
     return step.stop
 
 
-def _check_rotation(step: Step) -> Check[int | None]:
+def _check_rotation(step: CheckedTransformation) -> Check[int | None]:
     # "Input and output dimensionality (N) MUST be identical." "the outer array MUST be length `N` and the inner arrays
     # MUST be length `N`."
     count = yield from _check_equal(step.place, step.start, step.stop)
@@ -247,7 +247,7 @@ def _is_in_document(step: dict[str, Any], key: str, place: JsonPlace) -> Check[b
     return key in step
 
 
-def _check_sequence(step: Step) -> Check[int | None]:
+def _check_sequence(step: CheckedTransformation) -> Check[int | None]:
     # "A non-empty array of transformations." "apply the first transformation in the array …. Next, apply the second
     # transformation to the result."
     where = step.place / "transformations"
@@ -260,7 +260,7 @@ def _check_sequence(step: Step) -> Check[int | None]:
     return step.stop if not items else count
 
 
-def _check_field(step: Step) -> Check[int | None]:
+def _check_field(step: CheckedTransformation) -> Check[int | None]:
     # The `path` is "The location of the coordinate multiscale group in this (or another) container."
     if not isinstance(step.document.get("path"), str):
         found = shown(step.document["path"]) if "path" in step.document else "it is missing"
@@ -279,7 +279,7 @@ def _check_field(step: Step) -> Check[int | None]:
     return step.stop
 
 
-def _check_bijection(step: Step) -> Check[int | None]:
+def _check_bijection(step: CheckedTransformation) -> Check[int | None]:
     # "Its input and output spaces MUST have equal dimension. The input and output dimensions for the both the forward
     # and inverse transformations MUST match bijection's input and output space dimensions."
     count = yield from _check_equal(step.place, step.start, step.stop)
@@ -298,7 +298,7 @@ def _check_bijection(step: Step) -> Check[int | None]:
     return count
 
 
-def _check_by_dimension(step: Step) -> Check[int | None]:
+def _check_by_dimension(step: CheckedTransformation) -> Check[int | None]:
     # "MUST be an array of objects where each object MUST contain the fields `inputAxes`, `outputAxes` and
     # `transformation`."
     where = step.place / "transformations"
@@ -328,7 +328,7 @@ def _check_by_dimension(step: Step) -> Check[int | None]:
 
 
 # "The following transformations are supported".
-_CHECKS: dict[str, Callable[[Step], Check[int | None]]] = {
+_CHECKS: dict[str, Callable[[CheckedTransformation], Check[int | None]]] = {
     "identity": _check_identity,
     "mapAxis": _check_map_axis,
     "projectAxis": _check_project_axis,
