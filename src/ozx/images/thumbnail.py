@@ -16,7 +16,7 @@ from ozx.flow.plan import Plan
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.drawing import draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png, pillow
-from ozx.images.plate_picture import plate_fields
+from ozx.images.plate_picture import opened_plate
 from ozx.ome.images import image_paths
 from ozx.ome.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
 from ozx.ome.v2_groups import group_document
@@ -44,7 +44,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     nodes = GroupNodes(group)
     root = nodes[""].ome
     if root is not None and root.plate is not None:
-        fields = plate_fields(nodes, root.plate)
+        fields = opened_plate(nodes, root.plate)
         pixels, level, notes = draw_plate(fields, size)
         if fields.notes:
             notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
