@@ -29,9 +29,9 @@ from ozx.places.remote.requests import Requests, is_forked
 from ozx.places.remote.urls import split_key_url
 
 if TYPE_CHECKING:
-    from ozx.places.remote.helper import HelperTransport
+    from ozx.places.remote.helper import HelperRequests
 
-    Transport: TypeAlias = Requests | HelperTransport
+    Transport: TypeAlias = Requests | HelperRequests
 
 # Reading of many values of one remote file with few requests.
 
@@ -357,7 +357,7 @@ def _holds(span: MemorySource, offset: int, stop: int) -> bool:
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
     """Return a transport for this process: obstore if it works here, else a helper process."""
     if is_forked():
-        from ozx.places.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
+        from ozx.places.remote.helper import HelperRequests  # noqa: PLC0415 (few programs fork)
 
-        return HelperTransport(url, options)
+        return HelperRequests(url, options)
     return Requests(url, options)
