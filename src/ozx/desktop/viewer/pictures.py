@@ -23,8 +23,7 @@ from ozx.images.plate_picture import OpenedPlate, PlatePicture, met_tiles, opene
 from ozx.ome.colors import Window
 from ozx.ome.images import level_factor
 from ozx.ome.nodes import ome_at
-from ozx.store.level import Level
-from ozx.store.reading_price import Price, check_price, price_of
+from ozx.store.level import Level, Price, check_price, price_of
 
 # Cache decoded chunks, because neighbouring tiles usually need the same chunks.
 
