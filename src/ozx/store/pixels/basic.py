@@ -20,7 +20,6 @@ from ozx.archive.reader import ArchiveReader
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import OzxError
-from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
 from ozx.store.pixels.remote_plan import plan_for
@@ -50,7 +49,7 @@ class BasicAccess:
         self._chunk: Lengths = tuple(self.metadata.chunk_grid.chunk_shape)
         self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
         self._codec = array.codec_pipeline.codec_of(self._chunk, self.metadata.dtype)
-        self._background = Background(self.metadata.fill_value, array.config.write_empty_chunks)
+        self._background = (self.metadata.fill_value, array.config.write_empty_chunks)
         self._known: dict[Lengths, EntrySpan | None] = {}
         self._reader: ArchiveReader | None = None  # whose places are known
 

@@ -23,7 +23,7 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, compile_codecs
 from ozx.errors import OzxError
-from ozx.store.pixels.encoding import Background, Selection
+from ozx.store.pixels.encoding import Selection
 from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan, Shard
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
 from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
@@ -85,7 +85,7 @@ class ArchivePipeline(BoundedPipeline):
         """Return what zarr-python passes to a codec pipeline for writing as the changed chunks of a selection."""
         changes = []
         for path, spec, selection, wanted, is_complete, *_ in items:
-            background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
+            background = (fill_value_or_default(spec), spec.config.write_empty_chunks)
             codec = self.codec_of(spec.shape, spec.dtype)
             changes.append(PixelChange(path.path, codec, background, selection, wanted, is_complete))
         return changes
