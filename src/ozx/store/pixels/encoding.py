@@ -45,7 +45,7 @@ def encode_chunk(
     fill_value, is_stored = background
     new = np.broadcast_to(pixels, codec.shape) if inside is None else pixels
     if isinstance(codec, ShardCodec):
-        shard = ShardEdit(codec, stored, inside or tuple(map(slice, codec.shape)), new, background)
+        shard = ChangedShard(codec, stored, inside or tuple(map(slice, codec.shape)), new, background)
         parts = shard.parts([shard.encode(0, len(shard))])
         return memoryview(b"".join(parts)) if parts else None
     if inside is not None:
@@ -57,7 +57,7 @@ def encode_chunk(
     return codec.encode(new, take_buffer)
 
 
-class ShardEdit:
+class ChangedShard:
     """New pixels for one shard: its changed inner chunks, its unchanged inner chunks, and the new index."""
 
     def __init__(
