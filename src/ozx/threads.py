@@ -1,4 +1,4 @@
-"""The threads of a run: how many, the executor that transcodes, and results in the order of their tasks."""
+"""The threads of a run: how many, the executor, results in the order of their tasks; and locks after a fork."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import math
 import operator
 import os
 import posixpath
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ozx.errors import UsageError
 
@@ -143,3 +144,23 @@ def _quota(mount: str, controllers: str, group: str) -> Iterator[float]:
             quota, period = map(int, texts)  # "max" and -1 mean no quota
             if quota > 0:
                 yield quota / period
+
+
+# Locks of forked child processes, in which the thread that held a lock does not exist.
+
+# By identity: a holder may be compared by value.
+_holders: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def renew_after_fork(holder: Any) -> None:
+    """Call ``holder.renew_locks()`` in every forked child process while `holder` exists."""
+    _holders[id(holder)] = holder
+
+
+def _renew() -> None:
+    for holder in list(_holders.values()):
+        holder.renew_locks()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_renew)

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from ozx.errors import UsageError
-from ozx.images.pixel_source import ArraySource, check_block, part_of
+from ozx.images.pixel_source import ArraySource, MaskSource, check_block, part_of
 
 DATA = np.arange(6000, dtype="uint16").reshape(3, 40, 50)
 REGION = (slice(0, 1), slice(17, 34), slice(0, 13))
@@ -88,6 +88,14 @@ def test_a_check_takes_the_same_room_for_any_number_of_blocks():
     region = (slice(3, 4), slice(0, 9))
     sizes = [len(pickle.dumps(part_of(ArraySource(array, ("y", "x")), region))) for array in (few, many)]
     assert sizes[1] < sizes[0] + 100
+
+
+def test_a_part_of_a_mask_without_z_holds_only_its_block():
+    mask = MaskSource(ArraySource(DATA[0] > 900, ("y", "x")), ("z", "y", "x"), (1, 40, 50), (None, 0, 1))
+    part = part_of(mask, REGION)
+    assert len(pickle.dumps(part)) < DATA[0].size / 2
+    source, region = pickle.loads(pickle.dumps(part))
+    np.testing.assert_array_equal(source.read(region), (DATA[:1] > 900)[REGION])
 
 
 def test_a_dask_graph_is_reduced_once(monkeypatch):

@@ -6,7 +6,7 @@ import zarr
 from pictures import add_image, new_plate
 
 from ozx.images.image import GroupNodes
-from ozx.images.plate_picture import plate_fields
+from ozx.images.plate_picture import opened_plate
 from ozx.store import level
 from ozx.store.level import Level
 
@@ -23,7 +23,7 @@ def test_a_plate_of_a_million_places_is_read_by_its_wells():
     root = new_plate({"R1/2": 1}, [f"R{number}" for number in range(1000)], [str(number) for number in range(1000)])
     add_image(root["R1/2"].create_group("0"), [np.ones((4, 4), "u1")], "yx")
     nodes = GroupNodes(root)
-    fields = plate_fields(nodes, nodes[""].ome.plate)
+    fields = opened_plate(nodes, nodes[""].ome.plate)
     assert fields.places(range(1000), range(1000)) == [(1, 2)]
     assert fields.places({1}, {2, 3}) == [(1, 2)]
     assert fields.places({0}, {2}) == []

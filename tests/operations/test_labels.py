@@ -241,7 +241,7 @@ def test_levels_of_other_programs_get_the_nearest_pixels(tmp_path, factor, is_fl
 
 
 def test_large_steps_read_the_mask_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("ozx.images.writing.label_image._MOST_PIXELS", 100)
+    monkeypatch.setattr("ozx.images.pixel_source._MOST_PIXELS", 100)
     test_levels_of_other_programs_get_the_nearest_pixels(tmp_path, 4, True)
 
 

@@ -13,7 +13,7 @@ from ozx.calls import public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.images.image import GroupNodes, Image
-from ozx.images.plate_picture import plate_fields
+from ozx.images.plate_picture import opened_plate
 from ozx.images.selection import Bounds
 from ozx.ome.images import image_paths
 from ozx.ome.recovered import describe_loss
@@ -147,7 +147,7 @@ def _image(group: zarr.Group) -> Image:
     nodes = GroupNodes(group)
     ome = nodes[""].ome
     if ome is not None and ome.plate is not None:
-        fields = plate_fields(nodes, ome.plate)
+        fields = opened_plate(nodes, ome.plate)
         notes = (*fields.notes, *map(describe_loss, nodes.losses))
         return replace(fields.image(), path="", name=ome.plate.name, plate=ome.plate, notes=notes)
     paths = list(image_paths(nodes))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import math
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -132,30 +135,118 @@ def part_of(source: PixelSource, region: Region) -> Part:
     return source.part(region) if isinstance(source, ArraySource | MaskSource) else (source, region)
 
 
-class MaskSource:
-    """The pixels of a boolean source as the numbers 0 and 1, because the pixels of label images are integers."""
+#: Colours of more values would make metadata that programs read slowly.
+MOST_VALUES = 10_000
+# Full-resolution pixels read at once for a coarser level.
+_MOST_PIXELS = 1 << 22
 
-    def __init__(self, source: PixelSource) -> None:
-        self._source = source
-        self.axes, self.shape, self.read_alignment = source.axes, source.shape, source.read_alignment
-        self.dtype = np.dtype("uint8")
+
+class MaskSource:
+    """The pixels of a mask with the axes of a label image; of a coarser level, every `factors`-th pixel.
+
+    `dimensions` has the dimension of the mask for each axis, None for an axis that the mask lacks. Booleans become 0
+    and 1, because the pixels of label images are integers. The first pixel stands for those that it replaces, as in
+    `downsampling.halve` with the method ``nearest``. With `knows_values`, the source knows the values that were read;
+    without, it can go to another process.
+    """
+
+    def __init__(
+        self,
+        source: PixelSource,
+        axes: tuple[str, ...],
+        shape: tuple[int, ...],
+        dimensions: Sequence[int | None],
+        *,
+        factors: Sequence[float] = (),
+        knows_values: bool = False,
+    ) -> None:
+        self._source, self._dimensions = source, dimensions
+        # Those that were read; None if they are not asked for, or too many to give each a colour.
+        self._values: set[int] | None = set() if knows_values else None
+        self._lock: AbstractContextManager[object] = threading.Lock() if knows_values else nullcontext()
+        self._factors = factors or (1,) * len(axes)
+        self._is_sampled = any(factor != 1 for factor in self._factors)
+        self.axes, self.shape = axes, shape
+        self.dtype = np.dtype("uint8") if source.dtype.kind == "b" else source.dtype
+        known = source.read_alignment
+        self.read_alignment = tuple(1 if found is None or factors else known[found] for found in dimensions)
 
     def part(self, region: Region) -> Part:
         """Return a block to read later; see `part_of`."""
-        source, inside = part_of(self._source, region)
-        return MaskSource(source), inside
+        if self._is_sampled or self._values is not None:
+            return self, region
+        source, _ = part_of(self._source, self._wanted(region))
+        if source is self._source:
+            return self, region
+        inside = tuple(slice(0, part.stop - part.start) for part in region)
+        return MaskSource(source, self.axes, tuple(part.stop for part in inside), self._dimensions), inside
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Read a block, into `out` if it is given."""
-        block = self._source.read(region)
+        places = [self._places(*axis) for axis in zip(region, self._factors, self._dimensions, strict=True)]
+        spans = [slice(int(place[0]), int(place[-1]) + 1) for place in places]
+        lengths = [part.stop - part.start for part in region]
+        if self._is_sampled and math.prod(span.stop - span.start for span in spans) > _MOST_PIXELS:
+            long = [axis for axis, length in enumerate(lengths) if length > 1]
+            if long:
+                out = np.empty(lengths, self.dtype) if out is None else out
+                self._read_halves(region, out, max(long, key=lambda axis: spans[axis].stop - spans[axis].start))
+                return out
+        block = self._block(spans)
+        if self._is_sampled:
+            block = block[np.ix_(*(place - place[0] for place in places))]
         if out is None:
-            return block.view(self.dtype)
-        out[...] = block
+            out = np.ascontiguousarray(block)
+        else:
+            out[...] = block
+        if self._values is not None and out.size:
+            self._see(out.reshape(-1))
         return out
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return descriptions of the unreadable parts of a block that was read."""
-        return self._source.damage_in(region)
+        """Return descriptions of the unreadable parts of a block that was read; a sampled mask has none."""
+        return () if self._is_sampled else self._source.damage_in(self._wanted(region))
+
+    def values(self) -> list[int] | None:
+        """Return the values other than 0 that were read, in ascending order; None if there are too many."""
+        return None if self._values is None else sorted(int(value) for value in self._values if value)
+
+    def _see(self, flat: NDArray[Any]) -> None:
+        """Add the values of a block."""
+        # Only the first pixel of each run of equal pixels is sorted.
+        starts = np.concatenate((flat[:1], flat[1:][flat[1:] != flat[:-1]]))
+        new = np.unique(starts).tolist()
+        with self._lock:
+            if self._values is not None:
+                self._values.update(new)
+                self._values = self._values if len(self._values) <= MOST_VALUES else None
+
+    def _places(self, part: slice, factor: float, dimension: int | None) -> NDArray[np.int64]:
+        """Return the indexes in the mask along one axis."""
+        length = 1 if dimension is None else self._source.shape[dimension]
+        return np.minimum((np.arange(part.start, part.stop) * factor).astype(np.int64), length - 1)
+
+    def _read_halves(self, region: Region, out: NDArray[Any], axis: int) -> None:
+        """Read a large block in two halves along `axis`."""
+        part, middle = region[axis], out.shape[axis] // 2
+        for inside in (slice(0, middle), slice(middle, out.shape[axis])):
+            half = slice(part.start + inside.start, part.start + inside.stop)
+            self.read((*region[:axis], half, *region[axis + 1 :]), out[(slice(None),) * axis + (inside,)])
+
+    def _wanted(self, spans: Sequence[slice]) -> Region:
+        """Return the region of the mask for a block with the axes of the label image."""
+        wanted = [slice(0, 1)] * len(self._source.shape)
+        for dimension, span in zip(self._dimensions, spans, strict=True):
+            if dimension is not None:
+                wanted[dimension] = span
+        return tuple(wanted)
+
+    def _block(self, spans: Sequence[slice]) -> NDArray[Any]:
+        """Return a block of the mask with the axes of the label image; dropped axes have the length 1."""
+        kept = [dimension for dimension in self._dimensions if dimension is not None]
+        order = [*kept, *(other for other in range(len(self._source.shape)) if other not in kept)]
+        block = self._source.read(self._wanted(spans)).view(self.dtype).transpose(order)
+        return block.reshape([span.stop - span.start for span in spans])
 
 
 class CroppedSource:

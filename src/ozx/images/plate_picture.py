@@ -27,8 +27,8 @@ Slices = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
-class PlateFields:
-    """The field images of a plate, each opened when it is first shown.
+class OpenedPlate:
+    """A plate with the images of its fields, each opened when it is first shown.
 
     `paths` maps the (row, column) of each non-empty well to the paths of its fields. `first` is the first
     existing image; all other images should have as many axes and levels. `part` is the path of the shown label image
@@ -103,16 +103,16 @@ class PlateFields:
             drawn_plate=self,
         )
 
-    def labels(self) -> list[PlateFields]:
-        """Return one `PlateFields` for each label image of the plate's first field."""
+    def labels(self) -> list[OpenedPlate]:
+        """Return one `OpenedPlate` for each label image of the plate's first field."""
         return [self._label(part) for part in self._parts()]
 
     def _parts(self) -> list[str]:
         return [path[len(self.first.path) + 1 :] for path in self.first.label_paths]
 
-    def _label(self, part: str) -> PlateFields:
+    def _label(self, part: str) -> OpenedPlate:
         first = self.nodes.image(join_path(self.first.path, part))
-        return PlateFields(self.nodes, self.rows, self.columns, self.paths, first, part)
+        return OpenedPlate(self.nodes, self.rows, self.columns, self.paths, first, part)
 
     def _label_image(self, part: str) -> Image:
         return self._label(part).image()
@@ -127,7 +127,7 @@ class PlatePicture(Level):
     of another size than the first are cropped, or padded with zeros.
     """
 
-    fields: PlateFields = field(kw_only=True)
+    fields: OpenedPlate = field(kw_only=True)
     number: int = field(kw_only=True)  # of the level
 
     @property
@@ -197,8 +197,8 @@ class PlatePicture(Level):
         return replace(level, axis=axis, channel=self.channel)
 
 
-def plate_fields(nodes: GroupNodes, plate: Plate) -> PlateFields:
-    """Return the fields of a plate; `plate` is the ``plate`` metadata of the root."""
+def opened_plate(nodes: GroupNodes, plate: Plate) -> OpenedPlate:
+    """Return a plate with its fields; `plate` is the ``plate`` metadata of the root."""
     paths: dict[tuple[int, int], tuple[str, ...]] = {}
     notes = []
     for well, place in placed_wells(plate):
@@ -213,7 +213,7 @@ def plate_fields(nodes: GroupNodes, plate: Plate) -> PlateFields:
     path = next(present, None)
     if path is None:
         raise FormatError("expected a plate with at least one image, found none", hint="ozx info lists the wells.")
-    return PlateFields(nodes, plate.rows, plate.columns, paths, nodes.image(path), notes=tuple(notes))
+    return OpenedPlate(nodes, plate.rows, plate.columns, paths, nodes.image(path), notes=tuple(notes))
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:

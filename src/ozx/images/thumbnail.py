@@ -16,7 +16,7 @@ from ozx.flow.plan import Plan
 from ozx.images.image import GroupNodes
 from ozx.images.pictures.drawing import draw_image, draw_plate
 from ozx.images.pictures.raster import encode_png, pillow
-from ozx.images.plate_picture import plate_fields
+from ozx.images.plate_picture import opened_plate
 from ozx.ome.images import image_paths
 from ozx.ome.thumbnail import EMBEDDED_SIZE, THUMBNAIL_GROUP, name_thumbnail
 from ozx.ome.upgrade import group_document
@@ -26,7 +26,7 @@ pillow()  # without it, an error before anything is read
 
 
 @dataclass(frozen=True)
-class Thumbnail:
+class HierarchyPicture:
     """A rendered thumbnail of a hierarchy."""
 
     pixels: NDArray[np.uint8]  # red, green and blue (y, x, 3)
@@ -35,7 +35,7 @@ class Thumbnail:
     notes: tuple[str, ...] = ()  # missing parts, one sentence each
 
 
-def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
+def draw_thumbnail(group: zarr.Group, size: int) -> HierarchyPicture:
     """Draw a picture of a group; its longest side has at most `size` pixels.
 
     The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
@@ -44,11 +44,11 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     nodes = GroupNodes(group)
     root = nodes[""].ome
     if root is not None and root.plate is not None:
-        fields = plate_fields(nodes, root.plate)
+        fields = opened_plate(nodes, root.plate)
         pixels, level, notes = draw_plate(fields, size)
         if fields.notes:
             notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
-        return Thumbnail(pixels, "", level, tuple(notes))
+        return HierarchyPicture(pixels, "", level, tuple(notes))
     notes = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
@@ -57,7 +57,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
             is_label = root is not None and root.labels is not None and not root.multiscales
             view = nodes.image(path)
             pixels, level = draw_image(view, size, is_label=is_label or view.is_label)
-            return Thumbnail(pixels, path, level, tuple(notes))
+            return HierarchyPicture(pixels, path, level, tuple(notes))
         notes.append(f"{path}: an image is listed here, but does not exist")
     found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without images"
     raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")

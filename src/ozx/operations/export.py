@@ -275,7 +275,7 @@ def _write(
 
 def _check_price(images: Sequence[ExportedImage], source: Place) -> None:
     """Raise `UnsupportedError` if the export would read or write too much, or if nearly all chunks are missing."""
-    from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
+    from ozx.store.level import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
     price, pages = Price(0, 0, 0), 0
     for image in images:

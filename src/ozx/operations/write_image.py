@@ -16,7 +16,7 @@ from ozx.calls import JsonResult, public_call
 from ozx.errors import UsageError
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name
-from ozx.images.pixel_source import ArrayLike
+from ozx.images.pixel_source import ArrayLike, MaskSource
 from ozx.images.writing.array_image import (
     ChannelLike,
     PixelSizes,
@@ -29,7 +29,7 @@ from ozx.images.writing.array_image import (
     read_coordinates,
 )
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
-from ozx.images.writing.label_image import MaskPixels, check_is_integer, check_label_name
+from ozx.images.writing.label_image import check_is_integer, check_label_name
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidChoice
 from ozx.ome.colors import LabelDisplay
 from ozx.ome.conversion_05_06 import checked_version
@@ -249,7 +249,7 @@ def _with_labels(
         if len(order) < len(axes):
             found = [sources[0].axes.index(axis) if axis in order else None for axis in lengths]
             shape = tuple(1 if number is None else level.shape[number] for number in found)
-            sources, level = (MaskPixels(sources[0], tuple(lengths), shape, found),), replace(level, shape=shape)
+            sources, level = (MaskSource(sources[0], tuple(lengths), shape, found),), replace(level, shape=shape)
         scale, start = (tuple(values[number] for number in kept) for values in (full.scale, full.translation))
         level = replace(level, scale=scale, translation=start)
         named[name] = _as_labels(NewImage(name, axes, sources, (level,), pyramid=choice))

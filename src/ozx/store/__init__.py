@@ -8,8 +8,6 @@
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
 ``label_groups``
     Label images added and removed; an archive written anew for them.
-``sorted_keys``, ``after_fork``
-    The keys below a prefix; locks in a forked child.
 ``normalised``, ``read_only_stores``, ``current_objects``
     Other stores: metadata in the form that zarr-python reads; a source, a local and a remote directory as stores.
 ``opening``, ``extension_groups``, ``array``
@@ -18,6 +16,6 @@
     Sessions that read a stream while another process writes it.
 ``pixels/``
     The reader of windows, and the codec pipeline that reads the chunks of a request together.
-``level``, ``reading_price``
+``level``
     A resolution level as an array that is read when sliced; the cost of reading a part.
 """

@@ -24,8 +24,8 @@ from ozx.flow.entry import Part, read_part
 from ozx.ome.model import parse_ome
 from ozx.places.positional_reading import PositionalFile
 from ozx.places.positional_writing import write_all_at, write_parts_at
-from ozx.store.after_fork import renew_after_fork
 from ozx.store.partial_file import PartialFile
+from ozx.threads import renew_after_fork
 from ozx.zarr.json_reading import as_object, parse_document
 from ozx.zarr.keys import ROOT_METADATA
 

@@ -23,9 +23,8 @@ from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.places.place import Place
 from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession
-from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import RemoteWriteSession, WriteSession
-from ozx.zarr.keys import METADATA
+from ozx.zarr.keys import METADATA, SortedKeys
 
 # Write parts of values, an operation of Zarr core's store interface that zarr-python's Store lacks.
 

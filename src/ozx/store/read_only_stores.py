@@ -20,8 +20,8 @@ from ozx.flow.entry import read_part
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.source import Source
 from ozx.store.normalised import NormalisedStore
-from ozx.store.sorted_keys import SortedKeys
 from ozx.zarr.json_reading import check_value_length
+from ozx.zarr.keys import SortedKeys
 
 if TYPE_CHECKING:
     from ozx.store.current_objects import CurrentObjects

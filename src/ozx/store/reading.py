@@ -17,9 +17,9 @@ from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
 from ozx.ome.comment import parse_comment, warn_of_unknown_keys
 from ozx.places.byte_source import ByteSource, read_head_early
-from ozx.store.after_fork import renew_after_fork
-from ozx.store.sorted_keys import SortedKeys
+from ozx.threads import renew_after_fork
 from ozx.zarr.json_reading import check_value_length
+from ozx.zarr.keys import SortedKeys
 
 # zarr reads the index at the end of a shard again at every access.
 LONGEST_KEPT_SUFFIX = 1 << 20

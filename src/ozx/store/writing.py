@@ -26,12 +26,12 @@ from ozx.places.byte_source import FileSource
 from ozx.places.remote.access import current_options
 from ozx.places.remote.errors import printable_url
 from ozx.places.remote.urls import check_object_url
-from ozx.store.after_fork import renew_after_fork
 from ozx.store.finishing import contents_of, finish
 from ozx.store.growing_file import GrowingFile, Slot
 from ozx.store.partial_file import left_behind_warning
 from ozx.store.reading import ArchiveSession
-from ozx.store.sorted_keys import SortedKeys
+from ozx.threads import renew_after_fork
+from ozx.zarr.keys import SortedKeys
 
 # Freeing a file of this size takes 20 ms; a larger file is freed in a thread, although forking then causes a warning.
 _SLOWLY_FREED = 64 << 20

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
@@ -98,37 +99,25 @@ class StreamResult:
         return {"schema": 2, **asdict(self), "missing": missing, "notes": list(self.notes)}
 
 
-class Durations:
-    """A histogram of durations in seconds, which needs little memory for any number of durations.
+def _class_of(seconds: float) -> int:
+    """Return the number of the class of a duration."""
+    return math.ceil(math.log(max(seconds, _SHORTEST) / _SHORTEST, _FACTOR))
+
+
+def _percentile(counts: Mapping[int, int], share: float) -> float:
+    """Return the duration below which the given share of all durations lies, up to 5 % too long.
 
     Examples
     --------
-    >>> durations = Durations()
-    >>> for number in range(1, 1001):
-    ...     durations.add(number / 1000)
-    >>> durations.longest, round(durations.percentile(0.5), 1)
-    (1.0, 0.5)
+    >>> round(_percentile(Counter(_class_of(number / 1000) for number in range(1, 1001)), 0.5), 1)
+    0.5
     """
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self.longest = 0.0
-        self.started: float | None = None
-
-    def add(self, seconds: float) -> None:
-        """Add a duration to the histogram."""
-        number = math.ceil(math.log(max(seconds, _SHORTEST) / _SHORTEST, _FACTOR))
-        self._counts[number] = self._counts.get(number, 0) + 1
-        self.longest = max(self.longest, seconds)
-
-    def percentile(self, share: float) -> float:
-        """Return the duration below which the given share of all durations lies. The result is up to 5 % too long."""
-        rest = sum(self._counts.values()) * (1 - share)
-        for number in sorted(self._counts, reverse=True):
-            rest -= self._counts[number]
-            if rest < 0:
-                return min(self.longest, _SHORTEST * _FACTOR**number)
-        return 0.0
+    rest = sum(counts.values()) * (1 - share)
+    for number in sorted(counts, reverse=True):
+        rest -= counts[number]
+        if rest < 0:
+            return _SHORTEST * _FACTOR**number
+    return 0.0
 
 
 # The most names in a message: a plate has thousands of positions.
@@ -194,7 +183,10 @@ class FrameStream:
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
         self._sync_every, self._upload = sync_every, upload
         self._lock = threading.Lock()
-        self._durations = Durations()
+        self._started: float | None = None
+        # The durations of `append` and `write`: how many of each class, which needs little memory, and the longest.
+        self._durations: Counter[int] = Counter()
+        self._longest = 0.0
         self._taken = 0
         self._is_open = True
         self._is_aborted = False
@@ -458,12 +450,14 @@ class FrameStream:
             self._threads.release_unless_queued(received)
             raise
         with self._lock:
-            if self._durations.started is None:
-                self._durations.started = start
+            if self._started is None:
+                self._started = start
             self._taken += 1
             if self._sync_every and self._taken % self._sync_every == 0:
                 self._threads.flush_behind()
-            self._durations.add(time.perf_counter() - start)
+            seconds = time.perf_counter() - start
+            self._durations[_class_of(seconds)] += 1
+            self._longest = max(self._longest, seconds)
         return self._ring.used
 
     def _at(self, position: object) -> StreamedImage:
@@ -495,7 +489,7 @@ class FrameStream:
         return self._summarise(*written)
 
     def _summarise(self, entries: int, length: int) -> StreamResult:
-        seconds = time.perf_counter() - (self._durations.started or 0.0)
+        seconds = time.perf_counter() - (self._started or 0.0)
         every = chain.from_iterable(
             ((position, index) for index in image.order.iter_missing()) for position, image in self._images.items()
         )
@@ -515,8 +509,8 @@ class FrameStream:
             rate=sum(image.order.count * image.frame_bytes for image in self._images.values()) / seconds,
             waits=self._ring.waits,
             waited=self._ring.waited,
-            longest_append=self._durations.longest,
-            append_p999=self._durations.percentile(0.999),
+            longest_append=self._longest,
+            append_p999=min(self._longest, _percentile(self._durations, 0.999)),
             fullest=self._ring.fullest,
             buffer=self.buffer,
             notes=tuple(notes),

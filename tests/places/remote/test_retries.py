@@ -82,11 +82,11 @@ def test_values_of_the_header(text, seconds):
 
 
 def test_servers_that_say_nothing(proxy):
-    assert ask_retry_after("s3://bucket/key") is None
-    assert ask_retry_after("http://[") is None
-    assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
+    assert ask_retry_after("s3://bucket/key", "cells.ozx") is None
+    assert ask_retry_after("http://[", "cells.ozx") is None
+    assert ask_retry_after(f"{proxy.url}/cells.ozx", "cells.ozx") is None
     proxy.faults = [Fault("status", 503)]
-    assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
+    assert ask_retry_after(f"{proxy.url}/cells.ozx", "cells.ozx") is None
 
 
 def test_a_url_with_a_user(proxy):
@@ -99,13 +99,13 @@ def test_a_url_with_a_user(proxy):
         send(handler)
 
     proxy.RequestHandlerClass = type("Handler", (proxy.RequestHandlerClass,), {"do_GET": do_get})
-    assert ask_retry_after(f"{proxy.url.replace('//', '//a%20b:c@')}/cells.ozx#part") == 7
+    assert ask_retry_after(f"{proxy.url.replace('//', '//a%20b:c@')}/cells.ozx#part", "cells.ozx") == 7
     assert seen == ["Basic YSBiOmM="]
 
 
 def test_redirects_are_not_followed(proxy):
     proxy.choose = lambda method, path, number: Fault("status", 302)
-    assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
+    assert ask_retry_after(f"{proxy.url}/cells.ozx", "cells.ozx") is None
     assert len(proxy.requests) == 1
 
 

@@ -19,12 +19,11 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.image import GroupNodes, Image
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.images.pictures.render import label_outlines, percentile_window
-from ozx.images.plate_picture import PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.images.plate_picture import OpenedPlate, PlatePicture, met_tiles, opened_plate
 from ozx.ome.colors import Window
 from ozx.ome.images import level_factor
 from ozx.ome.nodes import ome_at
-from ozx.store.level import Level
-from ozx.store.reading_price import Price, check_price, price_of
+from ozx.store.level import Level, Price, check_price, price_of
 
 # Cache decoded chunks, because neighbouring tiles usually need the same chunks.
 
@@ -306,10 +305,10 @@ class Pictures:
         self._opened: dict[tuple[str, bool], Picture] = {}
 
     @cached_property
-    def fields(self) -> PlateFields | None:
+    def fields(self) -> OpenedPlate | None:
         """The fields of the plate; None for a file without a plate."""
         plate = ome_at(self.nodes, "").plate
-        return None if plate is None else plate_fields(self.nodes, plate)
+        return None if plate is None else opened_plate(self.nodes, plate)
 
     def image(self, path: str) -> Picture:
         """Return the image or label image at `path`; raise `FormatError` if it cannot be shown."""

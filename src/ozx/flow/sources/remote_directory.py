@@ -16,8 +16,7 @@ from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 from ozx.places.positional_reading import REQUEST, divided
-from ozx.places.remote.folder import RemoteFolder
-from ozx.places.remote.object_store import md5_of
+from ozx.places.remote.folder import RemoteFolder, md5_of
 from ozx.zarr.keys import hierarchy_order
 
 
@@ -102,7 +101,7 @@ class ObjectPart:
     @property
     def _is_compared(self) -> bool:
         """Whether the part is a whole object of several blocks with an MD5; `RemoteFolder` compares a single block."""
-        return self.length == self.mark.size > REQUEST and self.folder.etags.covers(self.mark.identity)
+        return self.length == self.mark.size > REQUEST and self.folder.may_have_md5(self.mark)
 
     def place(self) -> RemoteRange:
         """Return the byte range of this part in its object, with functions to request and check the bytes."""

@@ -49,7 +49,7 @@ Planes = list[NDArray[Any]]
 
 
 class DrawnPlate(Protocol):
-    """What `draw_plate` asks of a plate, as `ozx.images.plate_picture.PlateFields` has it."""
+    """What `draw_plate` asks of a plate, as `ozx.images.plate_picture.OpenedPlate` has it."""
 
     @property
     def rows(self) -> tuple[str, ...]:

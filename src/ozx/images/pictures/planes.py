@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.ome.colors import LabelDisplay, ShownChannel, ShownPlane
 from ozx.ome.model import Axis
-from ozx.store.level import Level
-from ozx.store.reading_price import Price, check_price, price_of
+from ozx.store.level import Level, Price, check_price, price_of
 
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
 _MOST_PIXELS = 1 << 28

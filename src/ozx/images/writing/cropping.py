@@ -25,7 +25,7 @@ from ozx.images.pixel_source import ArraySource, CroppedSource
 from ozx.images.writing.documents import group_document
 from ozx.images.writing.downsampling import halved_shape
 from ozx.images.writing.hierarchy_writing import iter_pixels
-from ozx.images.writing.pyramid import LevelWork, Pyramid
+from ozx.images.writing.pyramid import LevelPlan, Pyramid
 from ozx.images.writing.shard_assembly import OpenShards
 from ozx.ome.subset.hierarchy import CroppedArray, Subset
 from ozx.ome.subset.region import Selection
@@ -103,7 +103,7 @@ def _make(group: zarr.Group, start: str, subset: Subset, path: str) -> Pyramid:
     for lower, halvings in first.levels:
         for halved in halvings[:-1]:
             shape = halved_shape(works[-1].shape, halved)
-            works.append(LevelWork(shape, (1,) * len(shape), (1,) * len(shape), halved, None))
+            works.append(LevelPlan(shape, (1,) * len(shape), (1,) * len(shape), halved, None))
         shards[len(works)] = OpenShards(subset.arrays[lower].new, lower)
         works.append(_work(lower, subset.arrays[lower], (halvings or ((),))[-1], is_stored=True))
     axes = tuple(map(str, range(len(first.box.shape))))
@@ -111,13 +111,13 @@ def _make(group: zarr.Group, start: str, subset: Subset, path: str) -> Pyramid:
     return Pyramid(source, works, first.method, shards, channel=first.channel)
 
 
-def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelWork:
+def _work(path: str, array: CroppedArray, halved: tuple[int, ...], *, is_stored: bool) -> LevelPlan:
     layout = array.new
     lengths = layout.shape, layout.chunks, layout.stored_shape
     if not is_stored:
-        return LevelWork(*lengths, halved, None)
+        return LevelPlan(*lengths, halved, None)
     codec = open_codec(array.document, path)
-    return LevelWork(*lengths, halved, codec.codec or codec, fill_value=codec.fill_value)
+    return LevelPlan(*lengths, halved, codec.codec or codec, fill_value=codec.fill_value)
 
 
 @contextmanager

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError
 from ozx.images.image import Image
 from ozx.images.pictures.render import made_label_colors
-from ozx.images.pixel_source import PixelSource, Region
+from ozx.images.pixel_source import MOST_VALUES, MaskSource, PixelSource
 from ozx.images.writing.downsampling import halved_shape
 from ozx.images.writing.new_image import LABEL_KINDS, NewImage, PyramidChoice, PyramidLevel
 from ozx.ome.colors import LabelDisplay, Rgba
@@ -24,13 +21,6 @@ from ozx.zarr.json_reading import check_text
 from ozx.zarr.keys import METADATA
 
 Lengths = tuple[int, ...]
-#: For each axis of a label image the dimension of the mask, or None if the mask lacks it.
-Dimensions = Sequence[int | None]
-
-# Full-resolution pixels read at once for a coarser level.
-_MOST_PIXELS = 1 << 22
-# Colours of more values would make metadata that programs read slowly.
-_MOST_VALUES = 10_000
 
 
 def check_label_name(name: object) -> None:
@@ -58,101 +48,9 @@ def check_is_integer(dtype: np.dtype[Any]) -> None:
         raise UsageError(f"expected labels that are integers; found {dtype}", hint=hint)
 
 
-class MaskPixels:
-    """The pixels of a mask with the axes of a label image; of a coarser level, every `factors`-th pixel.
-
-    The first pixel stands for those that it replaces, as in `downsampling.halve` with the method ``nearest``. With
-    `knows_values`, they know the values that were read; without, they can go to another process.
-    """
-
-    def __init__(
-        self,
-        source: PixelSource,
-        axes: tuple[str, ...],
-        shape: Lengths,
-        dimensions: Dimensions,
-        *,
-        factors: Sequence[float] = (),
-        knows_values: bool = False,
-    ) -> None:
-        self._source, self._dimensions = source, dimensions
-        # Those that were read; None if they are not asked for, or too many to give each a colour.
-        self._values: set[int] | None = set() if knows_values else None
-        self._lock: AbstractContextManager[object] = threading.Lock() if knows_values else nullcontext()
-        self._factors = factors or (1,) * len(axes)
-        self.axes, self.shape, self.dtype = axes, shape, source.dtype
-        known = source.read_alignment
-        self.read_alignment = tuple(1 if found is None or factors else known[found] for found in dimensions)
-
-    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Read a block, into `out` if it is given."""
-        if out is None:
-            out = np.empty([part.stop - part.start for part in region], self.dtype)
-        places = [self._places(*axis) for axis in zip(region, self._factors, self._dimensions, strict=True)]
-        spans = [int(place[-1] - place[0]) + 1 for place in places]
-        if self._is_sampled and np.prod(spans, dtype=object) > _MOST_PIXELS:
-            longest = max(
-                (axis for axis in range(len(spans)) if out.shape[axis] > 1), key=spans.__getitem__, default=None
-            )
-            if longest is not None:
-                self._read_halves(region, out, longest)
-                return out
-        block = self._block([slice(int(place[0]), int(place[-1]) + 1) for place in places])
-        out[...] = block[np.ix_(*(place - place[0] for place in places))] if self._is_sampled else block
-        if self._values is not None and out.size:
-            self._see(out.reshape(-1))
-        return out
-
-    def _see(self, flat: NDArray[Any]) -> None:
-        """Add the values of a block."""
-        # Only the first pixel of each run of equal pixels is sorted.
-        starts = np.concatenate((flat[:1], flat[1:][flat[1:] != flat[:-1]]))
-        new = np.unique(starts).tolist()
-        with self._lock:
-            if self._values is not None:
-                self._values.update(new)
-                self._values = self._values if len(self._values) <= _MOST_VALUES else None
-
-    def values(self) -> list[int] | None:
-        """Return the values other than 0 that were read, in ascending order; None if there are too many."""
-        return None if self._values is None else sorted(int(value) for value in self._values if value)
-
-    def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return nothing: a damaged mask is an error."""
-        del region
-        return ()
-
-    @property
-    def _is_sampled(self) -> bool:
-        return any(factor != 1 for factor in self._factors)
-
-    def _places(self, part: slice, factor: float, dimension: int | None) -> NDArray[np.int64]:
-        """Return the indexes in the mask along one axis."""
-        length = 1 if dimension is None else self._source.shape[dimension]
-        return np.minimum((np.arange(part.start, part.stop) * factor).astype(np.int64), length - 1)
-
-    def _read_halves(self, region: Region, out: NDArray[Any], axis: int) -> None:
-        """Read a large block in two halves along `axis`."""
-        part, middle = region[axis], out.shape[axis] // 2
-        for inside in (slice(0, middle), slice(middle, out.shape[axis])):
-            half = slice(part.start + inside.start, part.start + inside.stop)
-            self.read((*region[:axis], half, *region[axis + 1 :]), out[(slice(None),) * axis + (inside,)])
-
-    def _block(self, spans: Sequence[slice]) -> NDArray[Any]:
-        """Return a block of the mask with the axes of the label image; dropped axes have the length 1."""
-        wanted = [slice(0, 1)] * len(self._source.shape)
-        for dimension, span in zip(self._dimensions, spans, strict=True):
-            if dimension is not None:
-                wanted[dimension] = span
-        kept = [dimension for dimension in self._dimensions if dimension is not None]
-        order = [*kept, *(other for other in range(len(wanted)) if other not in kept)]
-        block = self._source.read(tuple(wanted)).transpose(order)
-        return block.reshape([span.stop - span.start for span in spans])
-
-
 def new_label_image(
     name: str, view: Image, mask: PixelSource, axes: Sequence[str]
-) -> tuple[NewImage, MaskPixels, list[str]]:
+) -> tuple[NewImage, MaskSource, list[str]]:
     """Return a mask as a label image of `view`, without colours; its pixels, whose values are read later; and notes.
 
     `axes` are the names of the mask's dimensions.
@@ -168,7 +66,7 @@ def new_label_image(
         for axis, length, own in zip(names, lengths, found, strict=True)
         if own < length
     ]
-    pixels = MaskPixels(mask, names, found, dimensions, knows_values=True)
+    pixels = MaskSource(mask, names, found, dimensions, knows_values=True)
     full = PyramidLevel(
         found,
         tuple(_placed(view.levels[0].scale, kept, 1.0)),
@@ -185,7 +83,7 @@ def new_label_image(
     if steps is None:  # the levels of other programs: each is sampled from the full resolution
         for shape, by in zip(shapes[1:], factors[1:], strict=True):
             scale = tuple(size * factor for size, factor in zip(full.scale, by, strict=True))
-            sources.append(MaskPixels(mask, names, shape, dimensions, factors=by))
+            sources.append(MaskSource(mask, names, shape, dimensions, factors=by))
             levels.append(PyramidLevel(shape, scale, full.translation, is_sampled=True))
     image = NewImage(
         name,
@@ -195,7 +93,7 @@ def new_label_image(
         label=LabelDisplay({}, {}),
         pyramid=PyramidChoice("nearest", steps=steps or ()),
     )
-    return image.with_integers(), pixels, notes
+    return image, pixels, notes
 
 
 def color_labels(image: NewImage, found: list[int] | None, colors: Rgba | Mapping[int, Rgba] | None) -> list[str]:
@@ -206,7 +104,7 @@ def color_labels(image: NewImage, found: list[int] | None, colors: Rgba | Mappin
     if isinstance(colors, Mapping):
         display.colors.update(colors)
     elif found is None:
-        return [f"the mask has more than {_MOST_VALUES:,} values: no colours are written, each program chooses its own"]
+        return [f"the mask has more than {MOST_VALUES:,} values: no colours are written, each program chooses its own"]
     elif colors is not None:
         display.colors.update(dict.fromkeys(found, colors))
     else:

@@ -161,7 +161,12 @@ class NewImage:
 
     def with_integers(self) -> NewImage:
         """Return the image with pixels for a label image: booleans become 0 and 1, integers stay."""
-        sources = [MaskSource(source) if source.dtype.kind == "b" else source for source in self.sources]
+        sources = (
+            MaskSource(source, source.axes, source.shape, range(len(source.shape)))
+            if source.dtype.kind == "b"
+            else source
+            for source in self.sources
+        )
         return replace(self, sources=tuple(sources))
 
 

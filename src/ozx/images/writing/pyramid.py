@@ -59,7 +59,7 @@ Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LevelWork:
+class LevelPlan:
     """A level to compute: shape, chunks and their codec; can be pickled, unless `allocate` cannot.
 
     A level without a codec is not stored: others are computed from it.
@@ -75,12 +75,12 @@ class LevelWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StagePlan:
     """A step that computes several levels from each block of the first of them."""
 
     first: int  # the number of this level
     block: Lengths  # the lengths of a block
-    levels: tuple[LevelWork, ...]
+    levels: tuple[LevelPlan, ...]
     onward: tuple[int, ...] | None  # the axes to halve for the next stage; None for the last stage
     method: Method
 
@@ -90,7 +90,7 @@ class Stage:
         return self.first + len(self.levels)
 
 
-def halvings(levels: Sequence[LevelWork], start: int, stop: int) -> Lengths:
+def halvings(levels: Sequence[LevelPlan], start: int, stop: int) -> Lengths:
     """Return, for each axis, the number of pixels of level `start` that make one pixel of level `stop`."""
     factors = [1] * len(levels[start].shape)
     for level in levels[start + 1 : stop + 1]:
@@ -100,27 +100,27 @@ def halvings(levels: Sequence[LevelWork], start: int, stop: int) -> Lengths:
 
 
 def plan_stages(
-    levels: Sequence[LevelWork],
+    levels: Sequence[LevelPlan],
     read_alignment: Lengths,
     channel: int | None,
     item_size: int,
     method: Method,
     block_bytes: int = _BLOCK_BYTES,
-) -> list[Stage]:
+) -> list[StagePlan]:
     """Return the stages that compute all levels of a pyramid."""
-    stages: list[Stage] = []
+    stages: list[StagePlan] = []
     first = 0
     while first < len(levels):
         alignment = read_alignment if first == 0 else (1,) * len(read_alignment)
         block = _block(levels, first, alignment, channel, block_bytes // item_size)
         stop = _stop(levels, first, block)
         onward = levels[stop].halved if stop < len(levels) else None
-        stages.append(Stage(first, block, tuple(levels[first:stop]), onward, method))
+        stages.append(StagePlan(first, block, tuple(levels[first:stop]), onward, method))
         first = stop
     return stages
 
 
-def iter_corners(levels: Sequence[LevelWork], stages: Sequence[Stage]) -> Iterator[Lengths]:
+def iter_corners(levels: Sequence[LevelPlan], stages: Sequence[StagePlan]) -> Iterator[Lengths]:
     """Yield the start position of each block of the first stage, in processing order."""
     block, shape = stages[0].block, levels[0].shape
     grid = tuple(-(-whole // part) for whole, part in zip(shape, block, strict=True))
@@ -136,7 +136,7 @@ def iter_corners(levels: Sequence[LevelWork], stages: Sequence[Stage]) -> Iterat
         yield tuple(corners[number].tolist())
 
 
-def _sorting_units(levels: Sequence[LevelWork], stages: Sequence[Stage]) -> list[Lengths]:
+def _sorting_units(levels: Sequence[LevelPlan], stages: Sequence[StagePlan]) -> list[Lengths]:
     """Return the shapes of the units whose blocks are computed one after another, in full-resolution pixels.
 
     The units are the shards of each level (its chunks if it has no shards), and the blocks of all later stages. The
@@ -155,7 +155,7 @@ def _sorting_units(levels: Sequence[LevelWork], stages: Sequence[Stage]) -> list
 
 
 def _block(
-    levels: Sequence[LevelWork], first: int, read_alignment: Lengths, channel: int | None, most_pixels: int
+    levels: Sequence[LevelPlan], first: int, read_alignment: Lengths, channel: int | None, most_pixels: int
 ) -> Lengths:
     level = levels[first]
     least = [_meeting(*lengths) for lengths in zip(level.chunks, read_alignment, level.shape, strict=True)]
@@ -186,7 +186,7 @@ def _meeting(chunk: int, read_alignment: int, length: int) -> int:
     return min(-(-read_alignment // chunk) * chunk, whole)
 
 
-def _stop(levels: Sequence[LevelWork], first: int, block: Lengths) -> int:
+def _stop(levels: Sequence[LevelPlan], first: int, block: Lengths) -> int:
     """Return the number of the first level that a stage leaves to the next stage.
 
     A stage computes a lower level only if each chunk of this level lies in one block of the stage.
@@ -222,10 +222,10 @@ Made = tuple[list[EncodedChunk], NDArray[Any] | None, NDArray[Any] | None, tuple
 
 def new_level(
     level: PyramidLevel, layout: ArrayLayout, document: Document, allocate: Allocate | None = None
-) -> LevelWork:
-    """Return the work for a level whose array has a layout that `lay_out` chose."""
+) -> LevelPlan:
+    """Return the plan of a level whose array has a layout that `lay_out` chose."""
     codec = _new_chunk_codec(layout, np.dtype(document["data_type"]))
-    return LevelWork(level.shape, layout.chunks, layout.stored_shape, level.halved, codec, allocate)
+    return LevelPlan(level.shape, layout.chunks, layout.stored_shape, level.halved, codec, allocate)
 
 
 def _new_chunk_codec(layout: ArrayLayout, dtype: np.dtype[Any]) -> ChunkCodec:
@@ -252,7 +252,7 @@ def _encode_blosc(settings: dict[str, Any], dtype: np.dtype[Any], data: memoryvi
     )
 
 
-def make_block(part: Part, corner: Lengths, stage: Stage, sampling: Sampling | None) -> Made:
+def make_block(part: Part, corner: Lengths, stage: StagePlan, sampling: Sampling | None) -> Made:
     """Read a block that starts at `corner`, and compute its levels and encoded chunks, in any process."""
     source, region = part
     pixels = source.read(region)
@@ -269,7 +269,7 @@ class Pyramid:
     def __init__(
         self,
         source: PixelSource,
-        levels: Sequence[LevelWork],
+        levels: Sequence[LevelPlan],
         method: Method,
         shards: Mapping[int, OpenShards],
         *,
@@ -285,7 +285,7 @@ class Pyramid:
         self._samples: dict[int, list[NDArray[Any]]] = {}
         self.shards = shards
 
-    def tasks(self) -> Iterator[tuple[int, tuple[Part, Lengths, Stage, Sampling | None]]]:
+    def tasks(self) -> Iterator[tuple[int, tuple[Part, Lengths, StagePlan, Sampling | None]]]:
         """Yield the size in bytes of each full-resolution block, and how `make_block` makes it.
 
         Pass what it makes to `accept` in the same order.
@@ -318,7 +318,9 @@ class Pyramid:
         self._samples.clear()
 
 
-def run_stage(pixels: NDArray[Any], corner: Lengths, stage: Stage) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
+def run_stage(
+    pixels: NDArray[Any], corner: Lengths, stage: StagePlan
+) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
     """Return the chunks of a block that starts at `corner`, and the pixels for the next stage or None."""
     chunks: list[EncodedChunk] = []
     for number, level in enumerate(stage.levels):
@@ -329,7 +331,7 @@ def run_stage(pixels: NDArray[Any], corner: Lengths, stage: Stage) -> tuple[list
     return chunks, None if stage.onward is None else halve(pixels, stage.onward, stage.method)
 
 
-def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork) -> Iterator[EncodedChunk]:
+def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelPlan) -> Iterator[EncodedChunk]:
     """Yield the encoded chunks of a block, in C order."""
     codec = level.codec
     if not isinstance(codec, ChunkCodec):
@@ -368,7 +370,7 @@ def _encode_by_zarr(codec: PixelCodec, pixels: NDArray[Any], corner: Lengths, nu
 
 
 def frame_pyramid(
-    levels: Sequence[LevelWork], method: Method, dtype: np.dtype[Any], channel: int | None = None
+    levels: Sequence[LevelPlan], method: Method, dtype: np.dtype[Any], channel: int | None = None
 ) -> BlockPyramid:
     """Return the pyramid of an image whose planes come one by one.
 
@@ -386,7 +388,7 @@ class BlockPyramid:
     decoded.
     """
 
-    def __init__(self, levels: Sequence[LevelWork], stages: Sequence[Stage], dtype: np.dtype[Any]) -> None:
+    def __init__(self, levels: Sequence[LevelPlan], stages: Sequence[StagePlan], dtype: np.dtype[Any]) -> None:
         self._levels, self._stages, self._dtype = list(levels), stages, dtype
         # Of each stage, the incomplete blocks by their start, and how many pixels they lack.
         self._gathered: list[dict[Lengths, NDArray[Any]]] = [{} for _ in stages]

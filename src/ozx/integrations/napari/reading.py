@@ -15,7 +15,7 @@ import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.extras import install_hint
 from ozx.images.image import GroupNodes, Image
-from ozx.images.plate_picture import PlateFields, plate_fields
+from ozx.images.plate_picture import OpenedPlate, opened_plate
 from ozx.images.writing.array_image import image_title
 from ozx.ome.colors import LabelDisplay, ShownChannel
 from ozx.ome.model import Plate, Scene, unapplied_note
@@ -180,7 +180,7 @@ def _picture(view: Image, name: str, place: ImagePlace) -> _LayerPicture:
 
 
 def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
-    fields = plate_fields(nodes, plate)
+    fields = opened_plate(nodes, plate)
     for note in fields.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
     title = plate.name or image_title(None, name.rstrip("/"))
@@ -190,7 +190,7 @@ def _read_plate(nodes: GroupNodes, plate: Plate, name: str) -> list[LayerData]:
     return [(data, {**meta, "name": _under(title, meta["name"])}, kind) for data, meta, kind in layers]
 
 
-def _plate_picture(fields: PlateFields, name: str) -> _LayerPicture:
+def _plate_picture(fields: OpenedPlate, name: str) -> _LayerPicture:
     # Drop a field's translation, its position under the microscope: the plate's picture places it.
     view = fields.image()
     return _LayerPicture(name, replace(view, levels=tuple(replace(level, translation=None) for level in view.levels)))

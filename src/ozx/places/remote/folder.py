@@ -7,6 +7,8 @@ object then raises an error, never gives wrong bytes.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -17,7 +19,6 @@ from ozx.file_changes import Mark
 from ozx.places.remote.access import access_options
 from ozx.places.remote.deadline import count_traffic
 from ozx.places.remote.errors import changed_error, explain, printable_url
-from ozx.places.remote.object_store import ETags, damaged_error, md5_of
 from ozx.places.remote.requests import Requests, is_forked
 from ozx.places.remote.urls import split_key_url
 from ozx.threads import map_ahead
@@ -28,6 +29,13 @@ REQUESTS = 64
 _PAGE = 1000
 # Folders are split into their sub-folders until this many can be listed at the same time.
 _FOLDERS = 16
+
+# S3 makes other ETags for uploads in parts, which contain a hyphen, and for objects with the encryption SSE-KMS or
+# SSE-C, which only headers tell.
+_MD5 = re.compile("[0-9a-f]{32}", re.IGNORECASE)
+# After this many objects with ETags that are no MD5, no more are compared: each costs a second read.
+_MOST_OTHERS = 3
+_ENCRYPTION = "x-amz-server-side-encryption"
 
 
 class RemoteFolder:
@@ -46,7 +54,8 @@ class RemoteFolder:
         self._options = access_options(parts.scheme, options or {})
         self._lock = threading.Lock()
         self._opened: Requests | None = None
-        self.etags = ETags(lambda key: self._store().headers(key))
+        # Whether an ETag was the MD5 of its object, how many were not, and an object that has an MD5 if any object has.
+        self._has_md5, self._others, self._doubtful = False, 0, ""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"url": self.url, "options": self._options}
@@ -97,9 +106,13 @@ class RemoteFolder:
             data = self._fetch(key, 0, mark.size, mark)[1]
             return md5_of([data])
 
-        if data and offset == 0 and len(data) == mark.size and self.etags.covers(mark.identity):
-            self.etags.check(mark.identity, key, self.name_of(key), md5_of([data]), again)
+        if data and offset == 0 and len(data) == mark.size and self.may_have_md5(mark):
+            self._compare(key, mark, md5_of([data]), again)
         return mark, data
+
+    def may_have_md5(self, mark: Mark) -> bool:
+        """Return whether the ETag of an object may be the MD5 of its bytes."""
+        return self._others < _MOST_OTHERS and _MD5.fullmatch(mark.identity) is not None
 
     def check_md5(self, key: str, mark: Mark, read: bytes, blocks: Callable[[], Iterable[bytes]]) -> None:
         """Compare the MD5 `read` of an object that was read in blocks; `blocks` reads them once more."""
@@ -107,10 +120,33 @@ class RemoteFolder:
         def again() -> bytes:
             second = md5_of(blocks())
             if second != read:
-                raise damaged_error(self.name_of(key))
+                raise _damaged_error(self.name_of(key))
             return second
 
-        self.etags.check(mark.identity, key, self.name_of(key), read, again)
+        self._compare(key, mark, read, again)
+
+    def _compare(self, key: str, mark: Mark, read: bytes, again: Callable[[], bytes]) -> None:
+        """Compare the MD5 `read` of all bytes of an object with its ETag.
+
+        If they differ, `again` reads the object once more, and returns its MD5 or raises an error. If both reads agree
+        with each other only, the ETag may be no MD5. The bytes are then accepted, unless the headers of the object are
+        known and tell of no encryption, and the ETag of another object is an MD5.
+        """
+        tag = mark.identity.lower()
+        second = None if read.hex() == tag else again()
+        if second is None or second.hex() == tag:
+            self._has_md5 = True
+            if self._doubtful:
+                raise _damaged_error(self._doubtful)
+        elif second != read:
+            raise _damaged_error(self.name_of(key))
+        else:
+            self._others += 1
+            headers = self._store().headers(key)
+            if headers and not _is_encrypted(headers):
+                self._doubtful = self.name_of(key)
+                if self._has_md5:
+                    raise _damaged_error(self._doubtful)
 
     def _fetch(self, key: str, offset: int, length: int | None, expected: Mark | None) -> tuple[Mark, bytes]:
         if length == 0 and expected is not None:
@@ -217,3 +253,26 @@ def _mark(meta: Any) -> Mark:
 
 def _object(meta: Any) -> tuple[str, Mark]:
     return meta["path"], _mark(meta)
+
+
+def md5_of(blocks: Iterable[bytes]) -> bytes:
+    """Return the MD5 of the bytes of all blocks."""
+    digest = hashlib.md5(usedforsecurity=False)
+    for block in blocks:
+        digest.update(block)
+    return digest.digest()
+
+
+def _is_encrypted(headers: Mapping[str, str]) -> bool:
+    """Return whether an object is encrypted by SSE-KMS or SSE-C, so that its ETag is no MD5."""
+    values = {name.lower(): value for name, value in headers.items()}
+    return values.get(_ENCRYPTION, "AES256") != "AES256" or f"{_ENCRYPTION}-customer-algorithm" in values
+
+
+def _damaged_error(name: str) -> ResourceError:
+    """Return the error for an object whose bytes differ from its ETag."""
+    return ResourceError(
+        "the bytes that arrived do not have the MD5 of the object, which the server gives as its ETag",
+        path=name,
+        hint="Try again. If the error comes again, a device on the way or the server damages bytes.",
+    )

@@ -34,7 +34,7 @@ _PROGRAM = "import sys; sys.path[:] = {path!r}; from ozx.places.remote.helper im
 _SECONDS_TO_END = 5
 
 
-class HelperTransport:
+class HelperRequests:
     """A transport whose requests are made by a helper process."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:

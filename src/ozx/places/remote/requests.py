@@ -7,6 +7,7 @@ on threads that a forked child does not have: the child's first call would wait 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import threading
@@ -17,14 +18,14 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from ozx.errors import OzxError, ResourceError
+from ozx.errors import OzxError
 from ozx.file_changes import Mark
 from ozx.places.byte_source import MemorySource
 from ozx.places.remote.cache import Record
 from ozx.places.remote.deadline import DEADLINE, Deadline, call_in_time
 from ozx.places.remote.errors import changed_error, explain, folder_error, printable_url
 from ozx.places.remote.object_store import import_obstore, open_object_store
-from ozx.places.remote.retries import BUSY, RANDOM, ask_headers, ask_retry_after, retry_config, status_that_may_pass
+from ozx.places.remote.retries import BUSY, SILENT, ask_headers, ask_retry_after, pause_after, retry_limits
 
 _T = TypeVar("_T")
 
@@ -48,11 +49,6 @@ def is_forked() -> bool:
     return bool(_FORKED)
 
 
-# The longest pause, in seconds, that ozx accepts from a server.
-_LONGEST_WAIT = 300.0
-
-# After an answer without the header, ozx requests the header again only after this number of seconds.
-_SILENT = 10.0
 # If a longer answer breaks off, obstore itself requests the missing bytes. Requests for shorter answers are repeated by
 # `Requests.run`, which can follow the header Retry-After.
 _LONG = 32 << 20
@@ -78,15 +74,7 @@ class Requests:
         self._patient: Any = None
         self._deadline: Deadline | None = self._options.get(DEADLINE)
         self._store = open_object_store(url, self._options, repeats=False)
-        config = retry_config(options)
-        backoff = config["backoff"]
-        self._most = int(config["max_retries"])
-        self._limit = _seconds(config["retry_timeout"])
-        self._pauses = (
-            _seconds(backoff["init_backoff"]),
-            _seconds(backoff["max_backoff"]),
-            float(backoff.get("base", 2)),
-        )
+        self._limits = retry_limits(options)
         # Times of time.monotonic. The pause that the server sets for one request applies to all requests.
         self._not_before = self._not_asked_before = 0.0
 
@@ -97,7 +85,7 @@ class Requests:
         """
         store = self._store_for(length)
         begun, waited = time.monotonic(), 0.0
-        for count in range(self._most + 1):
+        for count in itertools.count():
             waited += self._sleep(self._not_before - time.monotonic())
             error: Exception
             try:
@@ -116,7 +104,7 @@ class Requests:
         """Return the same result as `run`, without blocking the event loop."""
         store = self._store_for(length)
         begun, waited = time.monotonic(), 0.0
-        for count in range(self._most + 1):
+        for count in itertools.count():
             waited += await asyncio.to_thread(self._sleep, rest) if (rest := self._rest()) > 0 else 0.0
             error: Exception
             is_late = False
@@ -265,14 +253,12 @@ class Requests:
 
     def _pause(self, error: Exception, count: int, spent: float) -> float | None:
         """Return the number of seconds until the next attempt, or None if the request is not repeated."""
-        status = status_that_may_pass(str(error), count)
-        if status is None or count >= self._most or spent >= self._limit:
+        found = pause_after(str(error), count, spent, self._limits)
+        if found is None:
             return None
+        status, pause = found
         if status in BUSY and self._wait_as_told():
             return 0.0  # `run` waits until `_not_before`
-        first, longest, base = self._pauses
-        # Requests that failed together are not repeated together.
-        pause = RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
         # Without time for another attempt, the error of this attempt says more than the error of the deadline.
         return None if self._deadline is not None and pause >= self._deadline.left() else pause
 
@@ -283,19 +269,9 @@ class Requests:
                 return True
             if time.monotonic() < self._not_asked_before:
                 return False
-            seconds = ask_retry_after(self._http_url(""))
+            seconds = ask_retry_after(self._http_url(""), self.name)
             if seconds is None or seconds <= 0:
-                self._not_asked_before = time.monotonic() + _SILENT
+                self._not_asked_before = time.monotonic() + SILENT
                 return False
-            if seconds > _LONGEST_WAIT:
-                raise ResourceError(
-                    f"the server is busy, and asks to wait {seconds:,.0f} s before the next request",
-                    path=self.name,
-                    hint="Try again later.",
-                )
             self._not_before = time.monotonic() + seconds
             return True
-
-
-def _seconds(value: Any) -> float:
-    return value.total_seconds() if isinstance(value, timedelta) else float(value)

@@ -1,4 +1,4 @@
-"""Which requests are repeated after a failure, and how often; `ozx.places.remote.requests` makes the pauses.
+"""Which requests are repeated after a failure, how often, and after which pause.
 
 A busy server states in the HTTP header ``Retry-After`` when a client may send the next request.
 """
@@ -18,6 +18,8 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from ozx.errors import ResourceError
 
 #: A separate generator: pauses do not change the random numbers of the calling program.
 RANDOM = random.Random()  # noqa: S311
@@ -39,6 +41,14 @@ _NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
 # These errors more often mean a wrong server name, or a computer without a role in a cloud, than a temporary failure.
 _SOON = re.compile(r"dns error|169\.254\.169\.254")
 _MOST_SOON = 2
+# The longest pause, in seconds, that ozx accepts from a server.
+_LONGEST_WAIT = 300.0
+#: After an answer without the header, ozx requests the header again only after this number of seconds.
+SILENT = 10.0
+
+#: How often a request is repeated, for how many seconds in all, the first and the longest pause in seconds, and the
+#: factor by which pauses grow.
+Limits = tuple[int, float, float, float, float]
 
 
 def retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,7 +56,29 @@ def retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
     return _RETRY_CONFIG | dict(options.get("retry_config") or {})
 
 
-def status_that_may_pass(error: str, count: int) -> int | None:
+def retry_limits(options: Mapping[str, Any]) -> Limits:
+    """Return the limits of the repetitions that ozx makes itself."""
+    config = retry_config(options)
+    backoff = config["backoff"]
+    first, longest = _seconds(backoff["init_backoff"]), _seconds(backoff["max_backoff"])
+    return int(config["max_retries"]), _seconds(config["retry_timeout"]), first, longest, float(backoff.get("base", 2))
+
+
+def pause_after(error: str, count: int, spent: float, limits: Limits) -> tuple[int, float] | None:
+    """Return the HTTP status in obstore's error, 0 without one, and the number of seconds until the next attempt.
+
+    None if the request is not repeated. `count` attempts failed before this one; all of them took `spent` seconds,
+    without their pauses.
+    """
+    most, limit, first, longest, base = limits
+    status = _status_that_may_pass(error, count)
+    if status is None or count >= most or spent >= limit:
+        return None
+    # Requests that failed together are not repeated together.
+    return status, RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
+
+
+def _status_that_may_pass(error: str, count: int) -> int | None:
     """Return the HTTP status in obstore's error after `count` attempts, 0 without one; None if none should follow."""
     found = _STATUS.search(error)
     status = int(found[1]) if found else 0
@@ -68,11 +100,21 @@ def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float
     return None
 
 
-def ask_retry_after(url: str) -> float | None:
-    """Request one byte, and return the number of seconds that the server asks to wait; None if it does not."""
+def ask_retry_after(url: str, name: str) -> float | None:
+    """Request one byte, and return the number of seconds that the server asks to wait; None if it does not.
+
+    Raise `ResourceError`, about the file `name`, if it asks to wait for too long.
+    """
     # obstore does not return the headers of failed requests, so this is a second request.
     code, headers = ask_headers(url)
-    return parse_retry_after(headers.get("Retry-After")) if code in BUSY else None
+    seconds = parse_retry_after(headers.get("Retry-After")) if code in BUSY else None
+    if seconds is not None and seconds > _LONGEST_WAIT:
+        raise ResourceError(
+            f"the server is busy, and asks to wait {seconds:,.0f} s before the next request",
+            path=name,
+            hint="Try again later.",
+        )
+    return seconds
 
 
 def ask_headers(url: str) -> tuple[int, Mapping[str, str]]:
@@ -86,6 +128,10 @@ def ask_headers(url: str) -> tuple[int, Mapping[str, str]]:
             with answer:
                 return answer.status, answer.headers
     return 0, {}
+
+
+def _seconds(value: Any) -> float:
+    return value.total_seconds() if isinstance(value, dt.timedelta) else float(value)
 
 
 def _request(url: str) -> urllib.request.Request:

@@ -29,9 +29,9 @@ from ozx.places.remote.requests import Requests, is_forked
 from ozx.places.remote.urls import split_key_url
 
 if TYPE_CHECKING:
-    from ozx.places.remote.helper import HelperTransport
+    from ozx.places.remote.helper import HelperRequests
 
-    Transport: TypeAlias = Requests | HelperTransport
+    Transport: TypeAlias = Requests | HelperRequests
 
 # Reading of many values of one remote file with few requests.
 
@@ -42,56 +42,57 @@ _LONG = 8 << 20
 _MOST_FETCHES = 3
 
 
-class Runs:
-    """Reader of the short reads of one file, by requests for whole blocks; thread-safe.
+#: Returns a number of bytes from an offset, or fewer bytes at the end of the file.
+ReadView: TypeAlias = Callable[[int, int], bytes | memoryview]
+
+
+def reading_blocks(fetch: ReadView, block_length: int) -> ReadView:
+    """Return a reader of the short reads of one file, by requests for whole blocks; thread-safe.
 
     The first read in a block requests only its own bytes, the second read requests the block: a few values that lie far
     apart stay cheap. At most four blocks are held, those that were read last.
     """
+    lock = threading.Lock()
+    blocks: OrderedDict[int, Future[bytes | memoryview]] = OrderedDict()
+    reads: Counter[int] = Counter()  # by block: one read, then the number of requests for the block
 
-    def __init__(self, fetch: Callable[[int, int], bytes | memoryview], block: int) -> None:
-        self._fetch = fetch
-        self._length = block
-        self._lock = threading.Lock()
-        self._held: OrderedDict[int, Future[bytes | memoryview]] = OrderedDict()
-        self._reads: Counter[int] = Counter()  # by block: one read, then the number of requests for the block
-
-    def read(self, offset: int, length: int) -> bytes | memoryview:
-        """Return `length` bytes from `offset`, or fewer bytes at the end of the file."""
-        if length >= _LONG:
-            return self._fetch(offset, length)
-        found = []
-        while length > 0:
-            block, start = divmod(offset, self._length)
-            taken = min(length, self._length - start)
-            data = self._block(block)
-            found.append(self._fetch(offset, taken) if data is None else data[start : start + taken])
-            offset, length = offset + taken, length - taken
-        return found[0] if len(found) == 1 else b"".join(found)
-
-    def _block(self, block: int) -> bytes | memoryview | None:
+    def block_of(number: int) -> bytes | memoryview | None:
         """Return the bytes of a block; None for the first read in the block, and if the block was displaced often."""
-        with self._lock:
-            held = self._held.get(block)
+        with lock:
+            held = blocks.get(number)
             if held is None:
-                self._reads[block] += 1
-                if not 1 < self._reads[block] <= _MOST_FETCHES + 1:
+                reads[number] += 1
+                if not 1 < reads[number] <= _MOST_FETCHES + 1:
                     return None
-                own = self._held[block] = Future()
-                if len(self._held) > _MOST_HELD:
-                    self._held.popitem(last=False)
+                own = blocks[number] = Future()
+                if len(blocks) > _MOST_HELD:
+                    blocks.popitem(last=False)
             else:
-                self._held.move_to_end(block)
+                blocks.move_to_end(number)
         if held is not None:
             return held.result()
         try:
-            own.set_result(self._fetch(block * self._length, self._length))
+            own.set_result(fetch(number * block_length, block_length))
         except BaseException as error:
             own.set_exception(error)
-            with self._lock:
-                self._held.pop(block, None)
+            with lock:
+                blocks.pop(number, None)
             raise
         return own.result()
+
+    def read(offset: int, length: int) -> bytes | memoryview:
+        if length >= _LONG:
+            return fetch(offset, length)
+        found = []
+        while length > 0:
+            number, start = divmod(offset, block_length)
+            taken = min(length, block_length - start)
+            data = block_of(number)
+            found.append(fetch(offset, taken) if data is None else data[start : start + taken])
+            offset, length = offset + taken, length - taken
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    return read
 
 
 # Length of the first request: its response contains the whole directory of an archive of some thousand entries.
@@ -142,7 +143,7 @@ class RemoteSource:
         self._head = MemorySource(b"")
         self._reads_head = False
         self._early_head: Future[Record | None] | None = None
-        self._runs: Runs | None = None
+        self._read_blocks: ReadView | None = None
         self._kept: dict[Mark, list[MemorySource]] = {}  # metadata for the cache, by the mark of their file
         weakref.finalize(self, _store_kept, url, self._options, self._kept)
         self._begin_in_process()
@@ -173,7 +174,7 @@ class RemoteSource:
         remembered, missing = self._look(self._first(), offset, length)
         if missing == 0:
             return remembered
-        data = (self._request if self._runs is None else self._runs.read)(offset, missing)
+        data = (self._read_blocks or self._request)(offset, missing)
         return b"".join((data, remembered)) if remembered else data
 
     def read_head_early(self) -> None:
@@ -182,12 +183,12 @@ class RemoteSource:
 
     def read_in_runs(self) -> None:
         """Combine later short reads into requests for 32 MiB, because most of the file will be read."""
-        self._runs = Runs(self._request, self.block)
+        self._read_blocks = reading_blocks(self._request, self.block)
 
     @property
     def coalescing(self) -> tuple[int, int]:
         """The longest gap between two values that costs less than a second request, and the length of one request."""
-        return (1 << 20, 16 << 20) if self._runs is None else (0, 1 << 20)
+        return (1 << 20, 16 << 20) if self._read_blocks is None else (0, 1 << 20)
 
     def _request(self, offset: int, length: int) -> bytes | memoryview:
         """Return `length` bytes from `offset`, or fewer bytes where the tail of the file begins, by one request."""
@@ -205,7 +206,7 @@ class RemoteSource:
         remembered, missing = self._look(known, offset, length)
         if missing == 0:
             return remembered
-        if self._runs is not None:
+        if self._read_blocks is not None:
             return await asyncio.to_thread(self.read_view, offset, length)
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).spans[0].data
@@ -248,7 +249,7 @@ class RemoteSource:
         _store_kept(self.url, self._options, self._kept)
         self._expected, self._known, self._head = self._mark(), None, MemorySource(b"")
         self._early_head, self._cached = None, ()
-        self._runs = None if self._runs is None else Runs(self._request, self.block)
+        self._read_blocks = None if self._read_blocks is None else reading_blocks(self._request, self.block)
         transport = self._opened
         self._begin_in_process()
         if transport is not None:
@@ -356,7 +357,7 @@ def _holds(span: MemorySource, offset: int, stop: int) -> bool:
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
     """Return a transport for this process: obstore if it works here, else a helper process."""
     if is_forked():
-        from ozx.places.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
+        from ozx.places.remote.helper import HelperRequests  # noqa: PLC0415 (few programs fork)
 
-        return HelperTransport(url, options)
+        return HelperRequests(url, options)
     return Requests(url, options)

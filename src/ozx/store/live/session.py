@@ -15,8 +15,8 @@ from ozx.places.byte_source import FileSource
 from ozx.quoting import quote
 from ozx.store.live.followed_file import FollowedFile, find_followed
 from ozx.store.reading import ArchiveSession
-from ozx.store.sorted_keys import SortedKeys
 from ozx.zarr.json_reading import check_value_length
+from ozx.zarr.keys import SortedKeys
 
 
 class LiveSession(ArchiveSession):

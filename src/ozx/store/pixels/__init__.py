@@ -8,8 +8,8 @@
     The bytes to read for some pixels: spans of the file, joined into blocks, which threads read and decode.
 ``remote_plan``
     The same for an archive behind a URL, in few round trips.
-``update``, ``encoding``
-    A request that writes, and the new values of its chunks and shards.
+``write_plan``, ``encoding``
+    The chunks that a request writes, and the new values of its chunks and shards.
 ``selections``
     The inner chunks that a selection touches.
 """

@@ -20,12 +20,11 @@ from ozx.archive.reader import ArchiveReader
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ShardCodec
 from ozx.errors import OzxError
-from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
 from ozx.store.pixels.remote_plan import plan_for
 from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
-from ozx.store.pixels.update import PixelChange, PixelUpdate
+from ozx.store.pixels.write_plan import ChangedChunk, WritePlan
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 from ozx.zarr.keys import join_path
@@ -50,7 +49,7 @@ class BasicAccess:
         self._chunk: Lengths = tuple(self.metadata.chunk_grid.chunk_shape)
         self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
         self._codec = array.codec_pipeline.codec_of(self._chunk, self.metadata.dtype)
-        self._background = Background(self.metadata.fill_value, array.config.write_empty_chunks)
+        self._background = (self.metadata.fill_value, array.config.write_empty_chunks)
         self._known: dict[Lengths, EntrySpan | None] = {}
         self._reader: ArchiveReader | None = None  # whose places are known
 
@@ -129,13 +128,13 @@ class BasicAccess:
                 if pixels.shape != result_shape:
                     return False
                 pixels = pixels.reshape(shape)
-            update = PixelUpdate(self._session, self._changes(bounds), pixels)
+            plan = WritePlan(self._session, self._changes(bounds), pixels)
         except OzxError:
             raise
         except Exception:  # noqa: BLE001 (an unsupported selection, or a value for which zarr-python raises the error)
             return False
         try:
-            update.write()
+            plan.write()
         except UndecodableChunkError as error:
             raise error.at(self._session.path) from error.__cause__
         return True
@@ -148,14 +147,14 @@ class BasicAccess:
             raise TypeError(value)
         return value if value.dtype.name == self._dtype.name else value.astype(self._dtype)
 
-    def _changes(self, bounds: list[Bounds]) -> list[PixelChange]:
+    def _changes(self, bounds: list[Bounds]) -> list[ChangedChunk]:
         """Return the changed chunks of a selection."""
         whole = tuple(slice(0, length) for length in self._chunk)
         changes = []
         for chunk, inside, target in overlaps(bounds, self._chunk):
             is_complete = inside is None or self._is_rest(chunk, inside)
             part = whole if inside is None else inside
-            changes.append(PixelChange(self._key(chunk), self._codec, self._background, part, target, is_complete))
+            changes.append(ChangedChunk(self._key(chunk), self._codec, self._background, part, target, is_complete))
         return changes
 
     def _is_rest(self, chunk: Lengths, inside: tuple[slice, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from operator import add, mul, sub
 from typing import Any
@@ -24,17 +24,8 @@ Selection = Any
 _SMALL = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Background:
-    """The value of pixels that are not stored, and whether a chunk with only this value is stored."""
-
-    fill_value: Any
-    is_stored: bool
-
-    def is_all_of(self, pixels: NDArray[Any]) -> bool:
-        """Return whether all pixels of a chunk have the bits of this value, as minus zero has not."""
-        return is_filled(pixels, np.asarray(self.fill_value, pixels.dtype))
-
+#: The value of pixels that are not stored, and whether a chunk with only this value is stored.
+Background = tuple[Any, bool]
 
 #: Encoded chunks: the length of each in bytes, 0 if it need not be stored, and the bytes of all, in pieces.
 Encoded = tuple[list[int], list[bytes | memoryview]]
@@ -51,21 +42,22 @@ def encode_chunk(
 
     `stored` is the old chunk; None if no chunk is stored, or if all its pixels change.
     """
+    fill_value, is_stored = background
     new = np.broadcast_to(pixels, codec.shape) if inside is None else pixels
     if isinstance(codec, ShardCodec):
-        shard = ShardEdit(codec, stored, inside or tuple(map(slice, codec.shape)), new, background)
+        shard = ChangedShard(codec, stored, inside or tuple(map(slice, codec.shape)), new, background)
         parts = shard.parts([shard.encode(0, len(shard))])
         return memoryview(b"".join(parts)) if parts else None
     if inside is not None:
         new = np.empty(codec.shape, pixels.dtype)
-        _decode_into(new, codec, stored, background)
+        _decode_into(new, codec, stored, fill_value)
         new[inside] = pixels
-    if not background.is_stored and background.is_all_of(new):
+    if not is_stored and is_filled(new, np.asarray(fill_value, new.dtype)):
         return None
     return codec.encode(new, take_buffer)
 
 
-class ShardEdit:
+class ChangedShard:
     """New pixels for one shard: its changed inner chunks, its unchanged inner chunks, and the new index."""
 
     def __init__(
@@ -132,8 +124,9 @@ class ShardEdit:
         data = take_buffer(len(places) * inner.size)
         stored = data.view(inner.dtype).reshape(-1, *inner.stored_shape)
         numbers = _gather(grid, places - self._whole[0], stored)
-        view, size, background = data.data, inner.size, self._background
-        is_missing = [False] * len(places) if background.is_stored else filled_chunks(stored, background.fill_value)
+        view, size = data.data, inner.size
+        fill_value, is_stored = self._background
+        is_missing = [False] * len(places) if is_stored else filled_chunks(stored, fill_value)
         return [
             None if is_missing[number] else inner.encode_stored(view[number * size : (number + 1) * size])
             for number in numbers
@@ -164,9 +157,10 @@ class ShardEdit:
         if isinstance(inner, ShardCodec):
             raise TypeError("expected slices as the selection of an array with nested shards")
         array = np.empty(_product(box.shape, inner.shape), pixels.dtype)
+        fill_value, _ = self._background
         for place in box.chunks:
             try:
-                _decode_into(array[box.part(place, inner.shape)], inner, self._stored.get(place), self._background)
+                _decode_into(array[box.part(place, inner.shape)], inner, self._stored.get(place), fill_value)
             except OzxError:
                 raise
             except ValueError as error:
@@ -281,9 +275,9 @@ def _morton_number(place: Lengths) -> int:
     )
 
 
-def _decode_into(target: NDArray[Any], codec: ChunkCodec, stored: memoryview | None, background: Background) -> None:
+def _decode_into(target: NDArray[Any], codec: ChunkCodec, stored: memoryview | None, fill_value: Any) -> None:
     if stored is None:
-        target[...] = background.fill_value
+        target[...] = fill_value
     else:
         target[...] = codec.decode_bounded(stored)
 

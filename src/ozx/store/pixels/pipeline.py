@@ -23,11 +23,11 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, compile_codecs
 from ozx.errors import OzxError
-from ozx.store.pixels.encoding import Background, Selection
-from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan, Shard
+from ozx.store.pixels.encoding import Selection
+from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan, WantedShard
 from ozx.store.pixels.remote_plan import RemotePlan, plan_for
 from ozx.store.pixels.selections import Lengths, Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
-from ozx.store.pixels.update import PixelChange, PixelUpdate
+from ozx.store.pixels.write_plan import ChangedChunk, WritePlan
 from ozx.store.reading import ArchiveSession
 from ozx.zarr.json_reading import check_value_length
 
@@ -72,22 +72,22 @@ class ArchivePipeline(BoundedPipeline):
             await super().write(items, value, drop_axes)
             return
         try:
-            update = PixelUpdate(session, self._changes(items), pixels, drop_axes)
+            plan = WritePlan(session, self._changes(items), pixels, drop_axes)
         except NotPlannedError:
             await super().write(items, value, drop_axes)
             return
         try:
-            await asyncio.get_running_loop().run_in_executor(None, update.write)
+            await asyncio.get_running_loop().run_in_executor(None, plan.write)
         except UndecodableChunkError as error:
             raise error.at(session.path) from error.__cause__
 
-    def _changes(self, items: list[Any]) -> list[PixelChange]:
+    def _changes(self, items: list[Any]) -> list[ChangedChunk]:
         """Return what zarr-python passes to a codec pipeline for writing as the changed chunks of a selection."""
         changes = []
         for path, spec, selection, wanted, is_complete, *_ in items:
-            background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
+            background = (fill_value_or_default(spec), spec.config.write_empty_chunks)
             codec = self.codec_of(spec.shape, spec.dtype)
-            changes.append(PixelChange(path.path, codec, background, selection, wanted, is_complete))
+            changes.append(ChangedChunk(path.path, codec, background, selection, wanted, is_complete))
         return changes
 
     def codec_of(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
@@ -150,7 +150,7 @@ class ArchivePipeline(BoundedPipeline):
                 view, overlaps = _view_overlaps(inside, out[(*target, ...)], codec)
             else:
                 view, overlaps = _box_overlaps(plan, inside, codec, out.dtype, assign)
-            plan.add_shard(place, Shard(codec, overlaps, view, path.path, fill_value_or_default(spec)))
+            plan.add_shard(place, WantedShard(codec, overlaps, view, path.path, fill_value_or_default(spec)))
         elif is_basic(target) and covers(inside, codec.shape):
             plan.add(place, codec, None, out[(*target, ...)], "", None)
         else:

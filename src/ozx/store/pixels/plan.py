@@ -46,7 +46,7 @@ class NotPlannedError(Exception):
     """Error for a request that only the bounded pipeline (`ozx.codecs.bounded_arrays`) can answer."""
 
 
-class Shard(NamedTuple):
+class WantedShard(NamedTuple):
     """Inner chunks of a shard that are wanted, and where their pixels go."""
 
     codec: ShardCodec
@@ -104,7 +104,7 @@ class ReadPlan:
     ) -> None:
         """Read the chunk or shard at `place`; copy its part `inside`, or all of it if that is None, to `view`."""
         if isinstance(codec, ShardCodec):
-            self.add_shard(place, Shard(codec, _inner_overlaps(codec, inside), view, key, fill))
+            self.add_shard(place, WantedShard(codec, _inner_overlaps(codec, inside), view, key, fill))
             return
         size = place.stop - place.start
         self.expect(codec, 1, size)
@@ -151,7 +151,7 @@ class ReadPlan:
         self._largest_chunk = max(self._largest_chunk, codec.size + longest)
         self._effort += count * codec.effort
 
-    def open_shard(self, place: EntrySpan, shard: Shard, start: int) -> Shard:
+    def open_shard(self, place: EntrySpan, shard: WantedShard, start: int) -> WantedShard:
         """Return a shard with its byte range, which begins at `start`.
 
         Raise `NotPlannedError` if it is too long; the other pipeline raises the error.
@@ -161,7 +161,7 @@ class ReadPlan:
             raise NotPlannedError
         return shard._replace(start=start, length=length)
 
-    def add_shard(self, place: EntrySpan, shard: Shard) -> None:
+    def add_shard(self, place: EntrySpan, shard: WantedShard) -> None:
         """Read inner chunks of a shard that is an entry; verify the shard's CRC-32 if all its chunks are read."""
         shard = self.open_shard(place, shard, self.reader.data_offset(place.entry))
         spans: list[Span] = []
@@ -170,7 +170,7 @@ class ReadPlan:
         else:
             self.spans += spans
 
-    def add_inner(self, shard: Shard, spans: list[Span]) -> bool:
+    def add_inner(self, shard: WantedShard, spans: list[Span]) -> bool:
         """Append the spans of the requested inner chunks; return whether these are all chunks of the shard."""
         inner, view, before = shard.codec.inner, shard.view, len(spans)
         offsets, lengths, stored = self._index_of(shard)
@@ -183,7 +183,7 @@ class ReadPlan:
             start = shard.start + offsets[place]
             if isinstance(inner, ShardCodec):
                 key, found = f"{shard.key}, inner chunk {list(place)}", _inner_overlaps(inner, inside)
-                self.add_inner(Shard(inner, found, part, key, shard.fill_value, start, length), spans)
+                self.add_inner(WantedShard(inner, found, part, key, shard.fill_value, start, length), spans)
                 continue
             longest = max(longest, length)
             into = self._memory_for(inner, inside, part) if length == inner.size else None
@@ -194,7 +194,7 @@ class ReadPlan:
         self.expect(inner, count, longest)
         return 0 < count == stored
 
-    def _index_of(self, shard: Shard) -> _Index:
+    def _index_of(self, shard: WantedShard) -> _Index:
         index = self.kept_index(shard)
         if index is not None:
             return index
@@ -202,11 +202,11 @@ class ReadPlan:
         data = read_exactly(self.session.source, shard.start + place.start, len(place), "the index of a shard")
         return self.keep_index(shard, data)
 
-    def kept_index(self, shard: Shard) -> _Index | None:
+    def kept_index(self, shard: WantedShard) -> _Index | None:
         """Return the index of a shard if it was read before; else None."""
         return self._indexes.get((shard.start, shard.length, shard.codec))
 
-    def keep_index(self, shard: Shard, data: bytes) -> _Index:
+    def keep_index(self, shard: WantedShard, data: bytes) -> _Index:
         """Parse the bytes of a shard's index, and keep it for later plans; when there are too many, begin again."""
         offsets, lengths = parse_index(data, shard.codec.grid, shard.length, shard.key, shard.codec.index)
         if (len(self._indexes) + 1) * 2 * offsets.nbytes > _MOST_KEPT:
@@ -215,7 +215,7 @@ class ReadPlan:
         self._indexes[shard.start, shard.length, shard.codec] = index
         return index
 
-    def _checked_blocks(self, entry: int, shard: Shard, spans: list[Span]) -> list[Block]:
+    def _checked_blocks(self, entry: int, shard: WantedShard, spans: list[Span]) -> list[Block]:
         """Return blocks that cover a whole shard, so that its CRC-32 can be verified."""
         blocks = tile_spans(spans, shard.start, shard.start + shard.length, self.jobs())
         sums, reader = [0] * len(blocks), self.reader  # not the plan: a cycle would keep the pixels for longer

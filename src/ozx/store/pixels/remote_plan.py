@@ -19,7 +19,7 @@ from ozx.errors import FormatError
 from ozx.places.remote.deadline import in_background
 from ozx.places.remote.source import RemoteSource
 from ozx.store.pixels.blocks import Block, Span, do_together, in_batches, join_spans, submit, take_spans
-from ozx.store.pixels.plan import NotPlannedError, ReadPlan, Shard, index_span
+from ozx.store.pixels.plan import NotPlannedError, ReadPlan, WantedShard, index_span
 from ozx.store.reading import ArchiveSession
 from ozx.threads import default_jobs
 
@@ -44,13 +44,13 @@ class RemotePlan(ReadPlan):
     def __init__(self, session: ArchiveSession) -> None:
         super().__init__(session)
         self._values: list[tuple[EntrySpan, Take]] = []
-        self._shards: list[tuple[EntrySpan, Shard]] = []
+        self._shards: list[tuple[EntrySpan, WantedShard]] = []
 
     def add_value(self, place: EntrySpan, take: Take) -> None:
         """Read the value at `place`, verify it, and give it to `take`."""
         self._values.append((place, take))
 
-    def add_shard(self, place: EntrySpan, shard: Shard) -> None:
+    def add_shard(self, place: EntrySpan, shard: WantedShard) -> None:
         """Read inner chunks of a shard that is an entry."""
         self._shards.append((place, shard._replace(overlaps=[*shard.overlaps])))
 
@@ -115,10 +115,10 @@ class RemotePlan(ReadPlan):
                 span = index_span(size, shard.codec)
                 yield Block(start + span.start, start + span.stop, [], partial(self._add_index, found))
 
-    def _add_index(self, shard: Shard, data: memoryview) -> None:
+    def _add_index(self, shard: WantedShard, data: memoryview) -> None:
         self.keep_index(shard, bytes(data))
 
-    def _add_wanted(self, place: EntrySpan, shard: Shard) -> None:
+    def _add_wanted(self, place: EntrySpan, shard: WantedShard) -> None:
         if not self._is_requested_whole(place, shard):
             self.add_inner(self.open_shard(place, shard, _value_offset(self.reader, place)), self.spans)
             return
@@ -129,7 +129,7 @@ class RemotePlan(ReadPlan):
         else:
             self.blocks.append(block)
 
-    def _open_whole(self, place: EntrySpan, shard: Shard, block: Block, data: memoryview) -> None:
+    def _open_whole(self, place: EntrySpan, shard: WantedShard, block: Block, data: memoryview) -> None:
         """Verify the shard in a received block, and find its requested inner chunks."""
         block.finish = None  # it refers to the block: a cycle would keep the pixels for longer
         begin = value_position(self.reader, place, data)
@@ -140,7 +140,7 @@ class RemotePlan(ReadPlan):
         self._add_index(shard, value[span.start : span.stop])
         self.add_inner(shard, block.spans)
 
-    def _is_requested_whole(self, place: EntrySpan, shard: Shard) -> bool:
+    def _is_requested_whole(self, place: EntrySpan, shard: WantedShard) -> bool:
         """Return whether a whole shard must be requested.
 
         This is the case if most of the shard is needed, or if it is too small for a request of its index.

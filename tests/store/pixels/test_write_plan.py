@@ -19,7 +19,7 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.errors import ResourceError
 from ozx.store import growing_file
 from ozx.store.array import opened_array
-from ozx.store.pixels import encoding, update
+from ozx.store.pixels import encoding, write_plan
 from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SHAPE, SHARD
 
 LAYOUTS = {
@@ -49,7 +49,7 @@ def create(store: zarr.abc.store.Store, dtype: str = "u2", fill: object = 7, **l
 @pytest.fixture(params=["", "appended"])
 def new_shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write new shards once they are complete, then, in a second run, chunk by chunk."""
-    monkeypatch.setattr(update, "LARGE_SHARD", 0 if request.param else update.LARGE_SHARD)
+    monkeypatch.setattr(write_plan, "LARGE_SHARD", 0 if request.param else write_plan.LARGE_SHARD)
 
 
 def values(store: MemoryStore) -> dict[str, bytes]:
@@ -121,8 +121,8 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on(
 @pytest.mark.usefixtures("written_alone")
 def test_a_large_new_shard_is_the_same_file_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = np.random.default_rng(4).integers(0, 99, SHAPE).astype("u2")
-    for name, large in (("a", update.LARGE_SHARD), ("b", 0)):
-        monkeypatch.setattr(update, "LARGE_SHARD", large)
+    for name, large in (("a", write_plan.LARGE_SHARD), ("b", 0)):
+        monkeypatch.setattr(write_plan, "LARGE_SHARD", large)
         with ozx.OzxStore(tmp_path / f"{name}.ozx", "w", sync=False) as store:
             array = opened_array(create(store, **LAYOUTS["shards"]))
             array[:] = pixels

@@ -20,7 +20,7 @@ from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.errors import OzxError
 from ozx.store.pixels.blocks import in_batches, submit
-from ozx.store.pixels.encoding import Background, Encoded, Selection, ShardEdit, encode_chunk, listed
+from ozx.store.pixels.encoding import Background, ChangedShard, Encoded, Selection, encode_chunk, listed
 from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.selections import BoundingBox, bounding_box, covers, is_basic
 from ozx.store.writing import WriteSession
@@ -36,7 +36,7 @@ _AHEAD = 8 << 20
 LARGE_SHARD = 4 << 20
 
 
-class PixelChange(NamedTuple):
+class ChangedChunk(NamedTuple):
     """A chunk that a selection changes, wholly or in part."""
 
     key: str
@@ -47,13 +47,13 @@ class PixelChange(NamedTuple):
     is_complete: bool  # whether all pixels of the chunk that are inside the array change
 
 
-class PixelUpdate:
+class WritePlan:
     """The chunks of one selection, and their new pixels, which lack the axes `drop_axes`."""
 
     def __init__(
         self,
         session: WriteSession,
-        changes: Sequence[PixelChange],
+        changes: Sequence[ChangedChunk],
         value: NDArray[Any],
         drop_axes: tuple[int, ...] = (),
     ) -> None:
@@ -68,7 +68,7 @@ class PixelUpdate:
             for (key, shard, appended), group in groupby(done, itemgetter(0)):
                 _store(self._session, key, shard, appended, (chunks for _, chunks in group))
 
-    def _plan_value(self, change: PixelChange) -> tuple[ChunkCodec | ShardCodec, BoundingBox | None]:
+    def _plan_value(self, change: ChangedChunk) -> tuple[ChunkCodec | ShardCodec, BoundingBox | None]:
         """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
 
         A shard needs the box if the selection has index arrays or steps, or if the new pixels lack axes.
@@ -97,7 +97,7 @@ class PixelUpdate:
             view = None if stored is None else memoryview(stored)
             if isinstance(codec, ShardCodec):
                 with _named(key):
-                    shard = ShardEdit(codec, view, selection if box is None else box, pixels, change.background, key)
+                    shard = ChangedShard(codec, view, selection if box is None else box, pixels, change.background, key)
                 is_large = codec.size >= LARGE_SHARD and codec.index.location == "end"
                 is_new = is_large and self._session.size(key) is None
                 value: _Value = (key, shard, codec.size if is_new else 0)
@@ -112,7 +112,7 @@ class PixelUpdate:
                 encode = partial(_encode_alone, codec, view, inside, pixels, change.background)
                 yield (key, None, 0), encode, codec.size, alone if codec.effort < _QUICK else together
 
-    def _change(self, change: PixelChange, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
+    def _change(self, change: ChangedChunk, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
         selection, wanted = change.selection, change.wanted
         pixels = self._value[wanted] if self._value.shape else self._value
@@ -137,7 +137,7 @@ def _forwards(start: int, stop: int) -> slice:
 
 # A chunk (None) or a shard to store as a value: its key; and the size of a large new shard, which is stored at the end
 # of the file, chunk by chunk, else 0.
-_Value = tuple[str, ShardEdit | None, int]
+_Value = tuple[str, ChangedShard | None, int]
 
 
 # The value that contains the chunks to encode in one thread, how to encode them, the bytes of the decoded chunks, and
@@ -150,7 +150,9 @@ def _encode_alone(*edit: Any) -> Encoded:
     return listed([encode_chunk(*edit)])
 
 
-def _store(session: WriteSession, key: str, shard: ShardEdit | None, appended: int, chunks: Iterable[Encoded]) -> None:
+def _store(
+    session: WriteSession, key: str, shard: ChangedShard | None, appended: int, chunks: Iterable[Encoded]
+) -> None:
     """Store the encoded chunks of a value; delete the value if there are none."""
     if shard is not None and appended:
         session.append(key, shard.iter_pieces(chunks), appended)

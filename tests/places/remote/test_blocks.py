@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ozx.places.remote import source as module
-from ozx.places.remote.source import Runs
+from ozx.places.remote.source import reading_blocks
 
 DATA = bytes(range(250)) * 4
 
@@ -25,27 +25,27 @@ class Server:
         return DATA[offset : offset + length]
 
 
-def read(runs, *spans):
+def read(read_blocks, *spans):
     for offset, length in spans:
-        assert runs.read(offset, length) == DATA[offset : offset + length]
+        assert read_blocks(offset, length) == DATA[offset : offset + length]
 
 
 def test_a_block_that_is_displaced_again_and_again_is_not_requested_for_ever():
     server = Server()
-    runs = Runs(server.fetch, 100)
+    read_blocks = reading_blocks(server.fetch, 100)
     for _ in range(20):
-        read(runs, *((100 * number + 3, 5) for number in range(9)))
+        read(read_blocks, *((100 * number + 3, 5) for number in range(9)))
     assert [length for _, length in server.requests].count(100) == 9 * 3
 
 
 def test_threads_share_a_request():
     server, barrier = Server(), threading.Barrier(8)
-    runs = Runs(server.fetch, 100)
-    read(runs, (0, 1))
+    read_blocks = reading_blocks(server.fetch, 100)
+    read(read_blocks, (0, 1))
 
     def read_later(offset):
         barrier.wait(30)
-        read(runs, (offset, 5))
+        read(read_blocks, (offset, 5))
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(read_later, range(8)))
@@ -60,8 +60,8 @@ def test_a_block_is_requested_again_after_an_error():
             raise errors.pop()
         return server.fetch(offset, length)
 
-    runs = Runs(fetch, 100)
-    read(runs, (0, 1))
+    read_blocks = reading_blocks(fetch, 100)
+    read(read_blocks, (0, 1))
     with pytest.raises(ConnectionError):
-        runs.read(5, 1)
-    read(runs, (5, 1))
+        read_blocks(5, 1)
+    read(read_blocks, (5, 1))
