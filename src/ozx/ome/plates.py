@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ozx.errors import UsageError
 from ozx.ome.model import Plate
 from ozx.ome.nodes import Node, ome_at
+from ozx.ome.subset.region import split_names
 from ozx.zarr.keys import join_path
 
 
@@ -46,3 +48,14 @@ def placed_wells(plate: Plate) -> Iterator[tuple[str, tuple[int, int] | None]]:
         # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
         row, _, column = join_path("", path).partition("/")
         yield path, (rows[row], columns[column]) if row in rows and column in columns else None
+
+
+def parse_field_counts(text: str) -> dict[str, int]:
+    """Return the wells of a new plate, each with its number of fields, from a text such as ``A/1=2,B/3=4``."""
+    wells: dict[str, int] = {}
+    for part in split_names(text):
+        well, _, count = part.partition("=")
+        if not count.strip().isdecimal() or well in wells:
+            raise UsageError(f"--plate: expected wells with their number of fields, as in A/1=2,B/3=4; got {text!r}")
+        wells[well] = int(count)
+    return wells
