@@ -100,7 +100,7 @@ def make_plate(path: Path) -> None:
 def take(browser: Browser, path: Path, name: str, *scripts: str) -> None:
     """Show a file, run `scripts` in the page, and store a screenshot as a JPEG."""
     with page_serving(path) as (server, page):
-        browser.show(server.origin + page.gate.page_path)
+        browser.show(server.origin + page.access.page_path)
         for script in scripts:
             browser.run(script)
             browser.settle()

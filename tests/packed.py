@@ -11,8 +11,9 @@ from ozx.archive.writer import ArchiveWriter
 from ozx.ome.comment import make_comment
 from ozx.ome.recovered import with_losses
 from ozx.operations.pack import pack
+from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.json_changes import dump_like
-from ozx.zarr.keys import breadth_first, hierarchy_order, is_metadata_key
+from ozx.zarr.keys import breadth_first, is_metadata_key
 
 PROMISE = make_comment("0.5", json_first=True)
 

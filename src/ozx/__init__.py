@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from ozx.operations.info import Inspection, inspect
     from ozx.operations.labels import LabelsResult, add_labels, remove_labels
     from ozx.operations.list_entries import EntryListing, ListedEntry, list_entries
-    from ozx.operations.pack import pack, pack_many
-    from ozx.operations.pack_one import PackManyResult, PackResult
+    from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
     from ozx.operations.read_value import read_value
     from ozx.operations.recover import RecoverResult, recover
     from ozx.operations.repack import RepackResult, repack
@@ -131,8 +130,8 @@ __all__ = [
 
 # The modules of the public names that are neither errors nor operations with a module of the same name.
 _HOMES = {
-    "PackResult": "ozx.operations.pack_one",
-    "PackManyResult": "ozx.operations.pack_one",
+    "PackResult": "ozx.operations.pack",
+    "PackManyResult": "ozx.operations.pack",
     "UnpackResult": "ozx.operations.unpack",
     "RepackResult": "ozx.operations.repack",
     "ExtractResult": "ozx.operations.extract",

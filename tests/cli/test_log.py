@@ -11,7 +11,7 @@ from hierarchies import make_image
 from tiffs import pixels, write
 
 from ozx.file_changes import changed
-from ozx.operations import pack_one
+from ozx.operations import pack
 
 ozx = command()
 
@@ -81,7 +81,7 @@ def test_a_source_that_changes_has_a_code_of_its_own(capsys, here, images, monke
     def write_archive(*_):
         raise changed("a.ome.zarr/0/c/0")
 
-    monkeypatch.setattr(pack_one, "write_archive", write_archive)
+    monkeypatch.setattr(pack, "write_archive", write_archive)
     code, _, err = ozx(capsys, "pack", images[0], "--out-dir", "out", "--log", "run.jsonl")
     assert (code, "then try again" in err) == (3, True)
     (line,) = lines_of(here / "run.jsonl")

@@ -105,7 +105,7 @@ def test_a_node_shows_its_own_losses(plate, capsys):
 @pytest.mark.parametrize(("node", "expected"), [("", [SENTENCE, OF_LABELS]), ("labels/cells", [f"{OF_LABELS}"])])
 def test_the_page_of_the_viewer_shows_the_sentences(node, expected, recovered):
     with page_serving(f"{recovered}/{node}".rstrip("/")) as (server, page):
-        address = f"{server.origin}{page.gate.page_path}api/file"
+        address = f"{server.origin}{page.access.page_path}api/file"
         told = json.loads(urllib.request.urlopen(address).read())["recovered"]
     assert told == [sentence.replace(f" of {node}" if node else "\0", "") for sentence in expected]
 

@@ -19,7 +19,6 @@ from packed import pack_tree
 
 import ozx
 from ozx.cli.app import run
-from ozx.desktop.viewer.page_access import Presence
 from ozx.integrations.napari import read_layers
 
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -154,10 +153,10 @@ def test_what_cannot_be_shown_is_refused_with_the_way_out(here, capsys, words, c
 def interrupted(monkeypatch):
     """Ctrl-C comes as soon as the page is there."""
 
-    def interrupt(_):
+    def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Presence, "wait_for_ever", interrupt)
+    monkeypatch.setattr("ozx.desktop.viewer.viewing.wait_for_ever", interrupt)
 
 
 @pytest.mark.usefixtures("interrupted")

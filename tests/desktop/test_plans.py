@@ -14,7 +14,6 @@ import pytest
 
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.macos import chosen_application
-from ozx.desktop.association.steps import RunProgram, SetValue, WriteFile
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -28,63 +27,76 @@ ODD = ("/home/me/my venv (é)/bin/na'pari", "--title", '100 % "sure" $HOME')
 MAC, WIN = "/Users/me", r"C:\Users\Zoë M\AppData\Local"
 WINDOWS_ODD = (r"C:\Program Files\napari\napari.exe", "--title", 'all "in" one 5%')
 
+
+class Plan:
+    """Takes the place of the changes, and keeps what they would make."""
+
+    def __init__(self, register, *arguments):
+        self.lines, self.files, self.folders, self.values = [], {}, [], []
+        register(self, *arguments)
+
+    def write(self, path, content, *, is_executable=False):
+        self.files[path] = content
+        try:
+            text = content.decode().rstrip("\n")
+        except UnicodeDecodeError:
+            text = f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
+        self.lines.append(f"write {path}{' (executable)' if is_executable else ''}\n{text}")
+
+    def merge(self, path, entries):
+        self.files[path] = entries
+        self.lines.append(f"merge {path}\n{entries!r}")
+
+    def run(self, command, hint="", makes=None):
+        self.folders += [] if makes is None else [makes]
+        is_call = command == ("SHChangeNotify",)
+        self.lines.append("NotifyShell" if is_call else f"run {command!r}\nmakes {makes}")
+
+    def set(self, *value):
+        self.values.append(value)
+        self.lines.append("set {} {!r}\n{}".format(*value))
+
+    def written(self, suffix):
+        return next(content for path, content in self.files.items() if path.endswith(suffix))
+
+
 PLANS = {
-    "linux": linux.plan(PLACES, (*OZX, "view"), OZX, CONVERTER, name="OME-Zarr viewer"),
-    "linux-odd-viewer": linux.plan(PLACES, ODD, ("/home/me/my venv/bin/ozx",), ODD_CONVERTER, name="na'pari"),
-    "linux-odd-places": linux.plan(SPACES, ODD, OZX, CONVERTER, name="na'pari"),
-    "macos": macos.plan(MAC, ("/Users/me/venv/bin/ozx-open",), ("/Users/me/venv/bin/ozx-convert",)),
-    "macos-odd-viewer": macos.plan(
-        MAC, ("/Users/me/my venv/bin/na'pari", "--title", 'a "b" \\c'), ("/Users/me/my venv/bin/ozx-convert",)
+    "linux": Plan(linux.register, PLACES, (*OZX, "view"), OZX, CONVERTER, "OME-Zarr viewer"),
+    "linux-odd-viewer": Plan(linux.register, PLACES, ODD, ("/home/me/my venv/bin/ozx",), ODD_CONVERTER, "na'pari"),
+    "linux-odd-places": Plan(linux.register, SPACES, ODD, OZX, CONVERTER, "na'pari"),
+    "macos": Plan(macos.register, MAC, ("/Users/me/venv/bin/ozx-open",), ("/Users/me/venv/bin/ozx-convert",)),
+    "macos-odd-viewer": Plan(
+        macos.register,
+        MAC,
+        ("/Users/me/my venv/bin/na'pari", "--title", 'a "b" \\c'),
+        ("/Users/me/my venv/bin/ozx-convert",),
     ),
-    "windows": windows.plan(WIN, (rf"{SCRIPTS}\ozx-open.exe",), (rf"{SCRIPTS}\ozx-convert.exe",)),
-    "windows-odd-viewer": windows.plan(
-        WIN, WINDOWS_ODD, (rf"{SCRIPTS}\pythonw.exe", "-m", "ozx.desktop.conversion.convert")
+    "windows": Plan(windows.register, WIN, (rf"{SCRIPTS}\ozx-open.exe",), (rf"{SCRIPTS}\ozx-convert.exe",)),
+    "windows-odd-viewer": Plan(
+        windows.register, WIN, WINDOWS_ODD, (rf"{SCRIPTS}\pythonw.exe", "-m", "ozx.desktop.conversion.convert")
     ),
 }
 
 
-def shown(step):
-    match step:
-        case WriteFile(path, dict(entries)):
-            return f"merge {path}\n{entries!r}"
-        case RunProgram(("SHChangeNotify",)):
-            return "NotifyShell"
-        case WriteFile(path, content, is_executable):
-            try:
-                text = content.decode().rstrip("\n")
-            except UnicodeDecodeError:
-                text = f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
-            return f"write {path}{' (executable)' if is_executable else ''}\n{text}"
-        case RunProgram(arguments, _, makes):
-            return f"run {arguments!r}\nmakes {makes}"
-        case SetValue(key, name, value):
-            return f"set {key} {name!r}\n{value}"
-    return type(step).__name__
-
-
 @pytest.mark.parametrize("name", PLANS)
 def test_the_plan_is_the_golden_one(name):
-    text = "\n\n".join(shown(step) for step in PLANS[name]) + "\n"
+    text = "\n\n".join(PLANS[name].lines) + "\n"
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("OZX_WRITE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
 
 
-def written(steps, suffix):
-    return next(step for step in steps if isinstance(step, WriteFile) and step.path.endswith(suffix))
-
-
-def read_entry(step):
+def read_entry(content):
     parser = configparser.RawConfigParser(interpolation=None)
     parser.optionxform = str
-    parser.read_string(step.content.decode())
+    parser.read_string(content.decode())
     return parser
 
 
 @pytest.mark.parametrize("name", ["linux", "linux-odd-viewer"])
 def test_xdg_open_needs_an_exec_without_quotes(name):
-    entry = read_entry(written(PLANS[name], ".desktop"))["Desktop Entry"]
+    entry = read_entry(PLANS[name].written(".desktop"))["Desktop Entry"]
     program, *rest = entry["Exec"].split()
     assert program.startswith("/home/me/")
     assert rest[-1] == "%f"
@@ -92,7 +104,7 @@ def test_xdg_open_needs_an_exec_without_quotes(name):
 
 
 def test_where_no_place_is_without_quotes_the_user_is_told():
-    assert not any(step.path.endswith("/open") for step in PLANS["linux-odd-places"] if isinstance(step, WriteFile))
+    assert not any(path.endswith("/open") for path in PLANS["linux-odd-places"].files)
     (note,) = linux.notes(ODD, OZX, SPACES, has_sandbox=False)
     assert "xdg-open 1.1.3 does not" in note
     assert linux.notes(ODD, OZX, PLACES, has_sandbox=False) == []
@@ -106,10 +118,9 @@ def test_gnomes_sandbox_is_told_of_where_it_hides_ozx():
 
 def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
     viewer = (os.fsdecode(b"/home/me/\xff/napari"),)
-    steps = linux.plan(PLACES, viewer, OZX, CONVERTER, name=viewer[0])
-    entry = written(steps, "ozx-toolkit/open"), written(steps, ".desktop")
-    assert entry[0].content.endswith(b"exec '/home/me/\xff/napari' \"$@\"\n")
-    assert "TryExec=/home/me/.local/share/ozx-toolkit/open" in entry[1].content.decode()
+    plan = Plan(linux.register, PLACES, viewer, OZX, CONVERTER, viewer[0])
+    assert plan.written("ozx-toolkit/open").endswith(b"exec '/home/me/\xff/napari' \"$@\"\n")
+    assert "TryExec=/home/me/.local/share/ozx-toolkit/open" in plan.written(".desktop").decode()
 
 
 @pytest.mark.parametrize(
@@ -123,14 +134,12 @@ def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
     ],
 )
 def test_remove_knows_everything_that_a_plan_makes(plan, own):
-    for step in PLANS[plan]:
-        match step:
-            case WriteFile(path):
-                assert path in own.files or path.startswith(tuple(own.folders))
-            case RunProgram(_, _, makes):
-                assert makes is None or makes in own.folders
-            case SetValue(key):
-                assert step in own.values or f"{key}\\".startswith(tuple(f"{each}\\" for each in own.keys))
+    plan = PLANS[plan]
+    for path in plan.files:
+        assert path in own.files or path.startswith(tuple(own.folders))
+    assert set(plan.folders) <= set(own.folders)
+    for value in plan.values:
+        assert value in own.values or f"{value[0]}\\".startswith(tuple(f"{each}\\" for each in own.keys))
 
 
 def test_places_are_those_of_the_specification():

@@ -8,7 +8,7 @@ import pytest
 
 from ozx.desktop.association import windows
 from ozx.desktop.association.associate import associate, association_status, dissociate
-from ozx.desktop.association.steps import DesktopChanges, WriteFile
+from ozx.desktop.association.changes import DesktopChanges
 from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.posix("plays Windows")
@@ -19,9 +19,15 @@ CHOICE = r"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\.ozx\User
 EXTENSION = r"Software\Classes\.ozx"
 
 
+class RegistryChanges(DesktopChanges):
+    """The changes without the file of the icon."""
+
+    def write(self, path, content, *, is_executable=False):
+        pass
+
+
 def set_values(registry, viewer=VIEWER):
-    steps = windows.plan(r"C:\Local", viewer, CONVERTER)
-    DesktopChanges(registry).apply(tuple(step for step in steps if not isinstance(step, WriteFile)))
+    windows.register(RegistryChanges(registry), r"C:\Local", viewer, CONVERTER)
 
 
 def remove_values(registry):
@@ -91,11 +97,11 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
 def test_a_dry_run_lists_values(registry):
     before = copy.deepcopy(registry.keys)
     changes = DesktopChanges(registry, is_dry=True)
-    changes.apply(windows._SHARED)
+    windows.register(changes, r"C:\Local", VIEWER, CONVERTER)
     assert registry.keys == before
-    assert changes.actions[0].target == f"{EXTENSION}\\"
+    assert ("set", f"{EXTENSION}\\") in [(change.what, change.target) for change in changes.actions]
 
 
 def test_without_a_registry_there_is_an_error():
     with pytest.raises(ResourceError, match="this system has no registry"):
-        DesktopChanges(None).apply(windows._SHARED)
+        DesktopChanges(None).set(EXTENSION, "", windows.PROG_ID)

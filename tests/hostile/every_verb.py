@@ -215,7 +215,7 @@ def view_of(path: Path) -> Iterator[str]:
     def ask() -> list[str | None]:
         with opened_hierarchy(Place.parse(path)) as group:
             page = PageServer(group, path.name, "1")
-            requests = (Request("GET", f"{page.gate.page_path}api/{name}", query) for name, query in REQUESTS)
+            requests = (Request("GET", f"{page.access.page_path}api/{name}", query) for name, query in REQUESTS)
             return [attempt(lambda request=request: page.respond(request)) for request in requests]
 
     found: list[str | None] = []

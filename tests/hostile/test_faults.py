@@ -49,8 +49,8 @@ MAY_FAIL = {
     "flow.batch_checks._used_where": "stat",  # its size is not counted
     "flow.batch_checks._size": "stat scandir",  # its size is not counted
     "atomic.temporary.sweep": "scandir",  # leftovers of others stay: some folders may not be listed
-    "desktop.association.steps._remove_empty_folders": "rmdir",  # an empty folder stays
-    "desktop.association.steps.DesktopChanges._write": "mkdir",  # the folder is there already
+    "desktop.association.changes._remove_empty_folders": "rmdir",  # an empty folder stays
+    "desktop.association.changes.DesktopChanges.write": "mkdir",  # the folder is there already
     # What nobody can read, the desktop cannot either; only the status says so.
     "desktop.association.linux._read": "builtins.open FileIO.readall",
 }

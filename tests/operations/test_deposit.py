@@ -13,8 +13,8 @@ from packed import zip_values
 import ozx
 from ozx.errors import FormatError, UsageError
 from ozx.ome.ro_crate import CRATE
-from ozx.operations.digests import iter_digests
 from ozx.operations.info import inspect
+from ozx.operations.list_entries import iter_digests
 from ozx.operations.read_value import read_value
 from ozx.operations.verify import verify
 

@@ -26,7 +26,7 @@ from tiffs import (
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.operations import import_image as import_module
-from ozx.readers.imported import Claims
+from ozx.readers.imported import first_source
 from ozx.readers.registry import open_images
 from ozx.readers.tiff import segments as tiff_segments
 
@@ -493,10 +493,10 @@ def test_resuming_takes_what_another_run_imported_meanwhile(tmp_path, monkeypatc
 def test_the_first_file_of_an_image_is_imported_even_if_another_is_opened_first(tmp_path):
     write_parts(tmp_path)
     paths = sorted(map(str, tmp_path.glob("part-*.ome.tif")))
-    claims = Claims(["missing.tif", *paths])
+    first_of = first_source(["missing.tif", *paths])
     for path in reversed(paths):
         with open_images(path) as found:
-            assert claims.first(found) == paths[0]
+            assert first_of(found) == paths[0]
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

@@ -12,7 +12,7 @@ from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 from uris import ozx_uri
 
 from ozx.errors import FormatError, UsageError
-from ozx.ome.images import Well
+from ozx.ome.plates import Well
 from ozx.operations.info import MOST_IMAGES, Container, inspect
 from ozx.places.byte_source import FileSource
 

@@ -23,7 +23,6 @@ from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 from ozx.flow import source_removal
 from ozx.flow.sinks import verification
 from ozx.operations import pack as module
-from ozx.operations import pack_one as pack_one_module
 from ozx.operations.pack import pack, pack_many
 from ozx.operations.verify import verify
 
@@ -406,15 +405,15 @@ def test_resume_and_force_replace_a_damaged_file(tmp_path, image):
 
 def pack_meanwhile(monkeypatch, source, out, **options):
     """Have another run pack `source` while the next run writes its archive."""
-    original = pack_one_module.write_archive
+    original = module.write_archive
 
     def write_archive(*arguments):
         written = original(*arguments)
-        monkeypatch.setattr(pack_one_module, "write_archive", original)
+        monkeypatch.setattr(module, "write_archive", original)
         pack(source, out, **options)
         return written
 
-    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    monkeypatch.setattr(module, "write_archive", write_archive)
 
 
 @pytest.mark.parametrize("options", [{}, {"shards": "auto"}])
@@ -436,14 +435,14 @@ def test_resume_refuses_what_another_run_made_of_another_source_meanwhile(tmp_pa
 def test_runs_that_remove_one_source_take_turns(tmp_path, image, monkeypatch):
     root = shutil.copytree(image, tmp_path / "h.ome.zarr")
     values = tree(root)
-    begun, original = threading.Event(), pack_one_module.write_archive
+    begun, original = threading.Event(), module.write_archive
 
     def write_archive(*arguments):
         begun.set()
         time.sleep(0.5)
         return original(*arguments)
 
-    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    monkeypatch.setattr(module, "write_archive", write_archive)
     with ThreadPoolExecutor() as pool:
         first = pool.submit(pack, root, remove_source=True, resume=True)
         assert begun.wait(10)

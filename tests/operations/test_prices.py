@@ -35,7 +35,7 @@ def test_pictures_are_refused_at_once(tmp_path, side, chunk):
     root = huge(tmp_path / "a.zarr", side, chunk)
     picture = Pictures(root).image("")
     with pytest.raises(OzxError, match="would read"):
-        picture.tile(len(picture.levels) - 1, 0, 0, 0, [])
+        picture.tile(len(picture.sizes) - 1, 0, 0, 0, [])
     with pytest.raises(OzxError, match=r"would read|small enough for a picture"):
         draw_thumbnail(root, 256)
 

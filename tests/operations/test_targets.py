@@ -16,7 +16,7 @@ from stores import put
 from uris import ozx_uri
 
 import ozx
-from ozx.desktop.association.steps import DesktopChanges, WriteFile
+from ozx.desktop.association.changes import DesktopChanges
 from ozx.errors import UnsupportedError, UsageError
 from ozx.integrations.napari import read_layers, write_layers
 from ozx.operations import thumbnail as thumbnail_module
@@ -58,7 +58,7 @@ REPLACING = {
     "OzxStore a": lambda _, out: add_to_store(out, "a"),
     "napari": lambda folder, out: write_layers(str(out), read_layers(str(folder / "image.ozx"))),
     "edit": lambda _, out: ozx.edit(out, name="Other cells", sync=False),
-    "associate": lambda _, out: DesktopChanges(None).apply((WriteFile(str(out), b"new"),)),
+    "associate": lambda _, out: DesktopChanges(None).write(str(out), b"new"),
 }
 
 

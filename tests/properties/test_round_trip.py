@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import ozx
 from ozx.archive.names.decoding import name_fault
 from ozx.flow.sources.listing import is_litter
-from ozx.zarr.keys import breadth_first, hierarchy_order, is_metadata_key
+from ozx.zarr.entry_order import hierarchy_order
+from ozx.zarr.keys import breadth_first, is_metadata_key
 
 # Names that a file system takes as they are; no litter, no archives, nothing that Zarr v2 or we use.
 LETTERS = string.ascii_letters + string.digits + " -_+,;=@()[]{}'!$%&éßÅ日本✓\u0301"

@@ -21,7 +21,7 @@ from ozx.operations.extract import ExtractResult
 from ozx.operations.import_image import ImportManyResult, ImportResult
 from ozx.operations.info import Inspection
 from ozx.operations.labels import LabelsResult
-from ozx.operations.pack_one import PackManyResult, PackResult
+from ozx.operations.pack import PackManyResult, PackResult
 from ozx.operations.recover import RecoverResult
 from ozx.operations.repack import RepackResult
 from ozx.operations.thumbnail import ThumbnailResult

@@ -30,7 +30,7 @@ from ozx.quoting import quote
 if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichProgress
     from ozx.operations.import_image import ImportResult
-    from ozx.operations.pack_one import PackResult
+    from ozx.operations.pack import PackResult
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from ozx.ome.comment import parse_comment
 from ozx.ome.images import ImageSummary, LevelSummary
 from ozx.ome.model import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, NodeSummary, PlateSummary, inspect
-from ozx.zarr.keys import component_order, missing_groups
+from ozx.zarr.entry_order import component_order
+from ozx.zarr.keys import missing_groups
 
 # Draw the tree of a hierarchy as text.
 

@@ -11,8 +11,7 @@ from ozx.cli.arguments import expand_argument
 from ozx.cli.options import access_options, node_option
 from ozx.cli.output import one_line, to_json
 from ozx.errors import UsageError
-from ozx.operations.digests import DIGESTS, iter_digests
-from ozx.operations.list_entries import EntryListing, list_entries
+from ozx.operations.list_entries import DIGESTS, EntryListing, iter_digests, list_entries
 
 _LINES = 4096
 

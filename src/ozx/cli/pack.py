@@ -14,8 +14,7 @@ from ozx.cli.options import dask_option, encoding_options, jobs_option, result_o
 from ozx.cli.output import format_bytes
 from ozx.cli.run_logging import log_options
 from ozx.errors import UsageError
-from ozx.operations.pack import pack, pack_many
-from ozx.operations.pack_one import LAYOUTS, PackResult
+from ozx.operations.pack import LAYOUTS, PackResult, pack, pack_many
 
 _ENDINGS = (".ozx", ".zip")
 

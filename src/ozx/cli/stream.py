@@ -14,6 +14,7 @@ from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
 from ozx.ome.conversion_05_06 import VERSIONS
+from ozx.ome.plates import parse_field_counts
 from ozx.ome.subset.region import split_names
 from ozx.operations.stream import stream
 from ozx.streaming.frame_stream import StreamResult
@@ -87,7 +88,7 @@ def command(
     if positions is not None:
         known["positions"] = split_names(positions)
     if plate is not None:
-        known["plate"] = _parse_plate(plate)
+        known["plate"] = parse_field_counts(plate)
     if memory is not None:
         known["memory"] = parse_size(memory)
     faults: list[str] = []
@@ -118,16 +119,6 @@ def _parse_shape(text: str) -> list[int | None]:
         else:
             raise UsageError(f"--shape: expected lengths, as in n,2,1024,1024; got {text!r}")
     return lengths
-
-
-def _parse_plate(text: str) -> dict[str, int]:
-    wells: dict[str, int] = {}
-    for part in split_names(text):
-        well, _, count = part.partition("=")
-        if not count.strip().isdecimal() or well in wells:
-            raise UsageError(f"--plate: expected wells with their number of fields, as in A/1=2,B/3=4; got {text!r}")
-        wells[well] = int(count)
-    return wells
 
 
 def _parse_type(text: str) -> np.dtype[Any]:

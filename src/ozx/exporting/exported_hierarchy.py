@@ -18,9 +18,10 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.images.description import PlateDescription
 from ozx.images.image import GroupNodes
 from ozx.images.ome_xml import XmlDescription
-from ozx.ome.images import image_paths, placed_wells
+from ozx.ome.images import image_paths
 from ozx.ome.model import OmeMetadata, describe_scene
 from ozx.ome.nodes import ome_at
+from ozx.ome.plates import placed_wells
 from ozx.ome.subset.region import IndexRange, require_levels
 from ozx.zarr.json_reading import as_list, as_object, as_text
 from ozx.zarr.keys import ORIGINAL_METADATA, join_path

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError
 from ozx.images.image import ByName, GroupNodes, Image, ImageAxis
-from ozx.ome.images import placed_wells
 from ozx.ome.model import Plate
 from ozx.ome.nodes import ome_at
+from ozx.ome.plates import placed_wells
 from ozx.store.level import Index, Level
 from ozx.zarr.keys import join_path
 

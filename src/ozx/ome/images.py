@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.ome.colors import parse_window
-from ozx.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Plate, Transformation
+from ozx.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
 from ozx.ome.nodes import Node, ome_at
 from ozx.zarr.array import ArrayMetadata
+from ozx.zarr.entry_order import component_order
 from ozx.zarr.json_reading import as_list, as_object, as_text
-from ozx.zarr.keys import component_order, join_path
+from ozx.zarr.keys import join_path
 
 LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _FRAMES = "frames"  # where ozx.stream puts records of frames
@@ -236,41 +237,3 @@ def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
 
 
 # The wells of a plate, and the fields in them.
-
-
-@dataclass(frozen=True, slots=True)
-class Well:
-    """A well of a plate, from the plate's metadata.
-
-    Attributes
-    ----------
-    path
-        Path of its group below the plate.
-    fields
-        Number of fields that the well lists; None if the list is missing.
-    """
-
-    path: str
-    fields: int | None
-
-
-def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
-    """Return the wells if the root is a plate, else an empty result."""
-    plate = ome_at(nodes, "").plate
-    wells = []
-    for path in () if plate is None else plate.wells:
-        fields = ome_at(nodes, join_path("", path)).fields
-        wells.append(Well(path, None if fields is None else len(fields)))
-    return tuple(wells)
-
-
-def placed_wells(plate: Plate) -> Iterator[tuple[str, tuple[int, int] | None]]:
-    """Yield the path of each well that a plate lists, with its row and column; None if the plate has no such place."""
-    # Of a repeated name, the first index counts.
-    rows, columns = (
-        {name: number for number, name in reversed(list(enumerate(names)))} for names in (plate.rows, plate.columns)
-    )
-    for path in plate.wells:
-        # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
-        row, _, column = join_path("", path).partition("/")
-        yield path, (rows[row], columns[column]) if row in rows and column in columns else None

@@ -37,7 +37,7 @@ from ozx.places.place import Place, StrPath, check_is_list
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.readers.hierarchy import HierarchyOptions, plan_images, stem_of
 from ozx.readers.images import Images, ReadingOptions
-from ozx.readers.imported import Claims, growth_notes, has_images, other_metadata
+from ozx.readers.imported import first_source, growth_notes, has_images, other_metadata
 from ozx.readers.registry import open_images
 from ozx.readers.tiff.opening import count_files
 from ozx.readers.tiff.pages import parse_axes
@@ -279,7 +279,7 @@ def import_image(  # noqa: PLR0913 (one argument for each option of the command)
     order = _parse(options)
     path = Place.local(source).path
     place = target or Place.output(_default_output(path))
-    return _import_one(path, place, order, progress or NO_PROGRESS, Claims())
+    return _import_one(path, place, order, progress or NO_PROGRESS, first_source())
 
 
 @public_call()
@@ -351,18 +351,18 @@ def import_images(
     check_distinct(paths, targets, verb="Import")
     if folder is not None:
         folder.make_folder()
-    claims = Claims(paths, parsed.reading)
+    first_of = first_source(paths, parsed.reading)
     pairs = list(zip(paths, targets, strict=True))
     is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
     if file_executor is not None:
-        parts, alone = _parts(list(map(absolute_source, paths)), parsed, claims), replace(parsed, executor=None)
+        parts, alone = _parts(list(map(absolute_source, paths)), parsed, first_of), replace(parsed, executor=None)
         first, again = (partial(_import_task, alone, parts, is_new=is_new) for is_new in (False, True))
         is_told |= {"executor": file_executor, "again": again}
         return ImportManyResult(run_batch(first, _failure, pairs, jobs=1, **is_told))
     with _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed) as order:
 
         def work(path: str, target: str, told: Progress) -> ImportResult:
-            return _import_one(path, Place(target), order, told, claims)
+            return _import_one(path, Place(target), order, told, first_of)
 
         return ImportManyResult(run_batch(work, _failure, pairs, jobs=jobs, **is_told))
 
@@ -371,7 +371,7 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
     return ImportResult(path, target, "failed", error=describe_failure_of(path, target, error, can_resume=True))
 
 
-def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
+def _parts(paths: Sequence[str], order: _Order, first_of: Callable[[Images], str]) -> dict[str, str]:
     """Map each source to the earlier source with the same image files; leave out sources without an earlier one."""
     parts = {}
     for path in paths:
@@ -379,7 +379,7 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
         with suppress(Exception):
             if count_files(path) > 1:
                 with open_images(path, order.reading) as found:
-                    if (first := claims.first(found)) != path:
+                    if (first := first_of(found)) != path:
                         parts[path] = first
     return parts
 
@@ -392,8 +392,8 @@ def _import_task(
         whole = _default_output(parts[path], os.path.dirname(target))
         return ImportResult(path, whole, "skipped", part_of=parts[path])
     if not is_new:
-        return _import_one(path, Place(target), order, progress, Claims())
-    result = _import_one(path, Place(target), replace(order, resume=True), progress, Claims())
+        return _import_one(path, Place(target), order, progress, first_source())
+    result = _import_one(path, Place(target), replace(order, resume=True), progress, first_source())
     return replace(result, status="imported")
 
 
@@ -457,12 +457,14 @@ def _default_output(source: str, out_dir: str | None = None) -> str:
     return os.path.join(os.path.dirname(source) if out_dir is None else out_dir, f"{stem_of(source)}.ozx")
 
 
-def _import_one(source: str, place: Place, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
+def _import_one(
+    source: str, place: Place, order: _Order, progress: Progress, first_of: Callable[[Images], str]
+) -> ImportResult:
     output, target = Output(place, order.force, sync=order.sync), place.path
     output.check_surroundings()
     with open_images(source, order.reading) as found:
         result = ImportResult(source, target, "imported", found.count, joined=found.joined)
-        first = claims.first(found)
+        first = first_of(found)
         if first != source:
             path = _default_output(first, os.path.dirname(target))
             return replace(result, status="skipped", path=path, part_of=first)

@@ -13,18 +13,10 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import describe_folder
-from ozx.ome.images import (
-    ImageSummary,
-    LevelSummary,
-    Well,
-    describe_images,
-    describe_level,
-    image_paths,
-    label_paths,
-    plate_wells,
-)
+from ozx.ome.images import ImageSummary, LevelSummary, describe_images, describe_level, image_paths, label_paths
 from ozx.ome.model import Collection, Scene
 from ozx.ome.nodes import Node, NodeCollector, ome_at
+from ozx.ome.plates import Well, plate_wells
 from ozx.ome.recovered import describe_loss, losses_below, losses_of
 from ozx.ome.versions import describe_draft, is_known
 from ozx.places.place import Place

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
 
 from ozx.errors import FormatError, OzxError
 from ozx.flow.editing import plan_edit
@@ -26,43 +26,40 @@ from ozx.zarr.keys import METADATA, join_path
 _MUCH_LARGER, _LARGE = 5, 1 << 20
 
 
-class Claims:
-    """Record of the images that consist of several files, each with the first source that opens these files."""
+def first_source(sources: Sequence[str] = (), options: ReadingOptions | None = None) -> Callable[[Images], str]:
+    """Return a function that finds the first of the sources that opens the same files as an image of several files."""
+    known: dict[frozenset[str], str] = {}
+    lock = threading.Lock()
 
-    def __init__(self, sources: Sequence[str] = (), options: ReadingOptions | None = None) -> None:
-        self._given, self._options = sources, options
-        self._sources: dict[frozenset[str], str] = {}
-        self._lock = threading.Lock()
+    @functools.cache  # needed only for images of several files
+    def numbers() -> dict[str, int]:
+        return {os.path.realpath(source): number for number, source in reversed([*enumerate(sources)])}
 
-    def first(self, found: Images) -> str:
-        """Return the first source, in the given order, that opens the files of an image."""
+    def iter_earlier(files: frozenset[str], path: str) -> Iterator[str]:
+        """Yield the sources before `path` that open the same files."""
+        folders = {os.path.dirname(file) for file in files}
+        near = {numbers()[file] for file in files if file in numbers()}
+        near |= {
+            number
+            for source, number in numbers().items()
+            if source.endswith(".companion.ome") and os.path.dirname(source) in folders
+        }
+        for number in sorted(number for number in near if number < numbers().get(os.path.realpath(path), 0)):
+            # If this source cannot be read, its own import reports the error.
+            with suppress(OzxError, OSError), open_images(sources[number], options) as other:
+                if _files_of(other) == files:
+                    yield sources[number]
+
+    def first(found: Images) -> str:
         files = _files_of(found)
         if len(files) == 1:
             return found.path
-        with self._lock:
-            if files not in self._sources:
-                self._sources[files] = next(self._iter_earlier(files, found.path), found.path)
-            return self._sources[files]
+        with lock:
+            if files not in known:
+                known[files] = next(iter_earlier(files, found.path), found.path)
+            return known[files]
 
-    @cached_property
-    def _order(self) -> dict[str, int]:
-        """The number of each source, by its real path; needed only for images of several files."""
-        return {os.path.realpath(source): number for number, source in reversed([*enumerate(self._given)])}
-
-    @cached_property
-    def _companions(self) -> dict[str, int]:
-        return {path: number for path, number in self._order.items() if path.endswith(".companion.ome")}
-
-    def _iter_earlier(self, files: frozenset[str], path: str) -> Iterator[str]:
-        """Yield the sources before `path` that open the same files."""
-        folders = {os.path.dirname(file) for file in files}
-        numbers = {self._order[file] for file in files if file in self._order}
-        numbers |= {number for source, number in self._companions.items() if os.path.dirname(source) in folders}
-        for number in sorted(number for number in numbers if number < self._order.get(os.path.realpath(path), 0)):
-            # If this source cannot be read, its own import reports the error.
-            with suppress(OzxError, OSError), open_images(self._given[number], self._options) as other:
-                if _files_of(other) == files:
-                    yield self._given[number]
+    return first
 
 
 def _files_of(found: Images) -> frozenset[str]:

@@ -27,8 +27,9 @@ from ozx.places.byte_source import FileSource
 from ozx.places.positional_reading import READ, divided
 from ozx.places.positional_writing import write_all_at
 from ozx.store.growing_file import GrowingFile, Slot, document_room
+from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.json_reading import as_object, as_text, parse_document
-from ozx.zarr.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
+from ozx.zarr.keys import ROOT_METADATA, breadth_first, is_metadata_key
 
 # The largest share of unused bytes in a file; above it, the file is written a second time.
 MOST_UNUSED = 0.02

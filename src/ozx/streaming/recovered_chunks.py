@@ -11,8 +11,8 @@ from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import found_part
 from ozx.images.writing.shard_assembly import find_home, join_chunks, parse_chunk_name
 from ozx.places.byte_source import FileSource
+from ozx.zarr.entry_order import archive_rank
 from ozx.zarr.json_reading import Document
-from ozx.zarr.keys import archive_rank
 from ozx.zarr.layout import ArrayLayout, parse_layout
 
 Lengths = tuple[int, ...]

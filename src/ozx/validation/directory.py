@@ -20,7 +20,8 @@ from ozx.validation.hierarchy import NodeChecker, Options
 from ozx.validation.nodes.facts import read_legacy_nodes, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
-from ozx.zarr.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
+from ozx.zarr.entry_order import component_order
+from ozx.zarr.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource

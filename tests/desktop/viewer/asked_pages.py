@@ -9,8 +9,8 @@ class Page:
 
     def __init__(self, server, page):
         self.host = server.origin.removeprefix("http://")
-        self.path = page.gate.page_path
-        self.start_path = page.gate.start_path
+        self.path = page.access.page_path
+        self.start_path = page.access.start_path
 
     def post(self, document, path=None, **headers):
         """Return the status of a request, by default to keep colours, and its answer."""

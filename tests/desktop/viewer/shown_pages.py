@@ -16,7 +16,7 @@ def shown(browser, path, fragment="", draw="webgl"):
     The browser of the tests has no graphics card, so without the argument `draw` the page would not use WebGL.
     """
     with page_serving(path) as (server, page):
-        url = server.origin + page.gate.page_path
+        url = server.origin + page.access.page_path
         browser.show(f"{url}?draw={draw}{fragment}")
         yield url
         assert [line for line in browser.log() if "favicon" not in line] == []

@@ -63,6 +63,6 @@ def test_the_result_stays_until_the_page_is_closed(window, browser):
 
 def test_closing_the_page_cancels(window, browser):
     wait_for(lambda: browser.run("return document.readyState") == "complete")
-    wait_for(lambda: window.presence.count == 1)
+    wait_for(lambda: window.access.count == 1)
     browser.open("about:blank")
     wait_for(lambda: window.is_cancelled)

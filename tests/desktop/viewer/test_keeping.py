@@ -178,10 +178,10 @@ def test_what_is_read_only_is_not_offered(tmp_path, path, monkeypatch):
     assert not offered(path)
 
 
-def test_without_a_keeper_nothing_is_written():
+def test_without_a_place_nothing_is_written():
     server = PageServer(zarr.open_group(FIXTURES / "image.ome.zarr", mode="r"), "cells.ozx", "identity")
     headers = {"origin": "http://127.0.0.1:9", "host": "127.0.0.1:9", "content-type": "application/json"}
-    answer = server.respond(Request("POST", f"{server.gate.page_path}api/keep", {}, headers, body=b"{}"))
+    answer = server.respond(Request("POST", f"{server.access.page_path}api/keep", {}, headers, body=b"{}"))
     assert answer.status == 405
 
 

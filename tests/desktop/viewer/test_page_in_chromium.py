@@ -180,7 +180,7 @@ def test_the_frames_of_a_stream_appear_while_it_is_written(browser, tmp_path):
     stream.append(frame(0))
     stream.flush()
     with page_serving(tmp_path / "a.ozx", live=True) as (server, page):
-        browser.show(server.origin + page.gate.page_path)
+        browser.show(server.origin + page.access.page_path)
         assert (text("planes"), gray()) == ("", 40)
         for t in (1, 2):
             stream.append(frame(t))
@@ -313,7 +313,7 @@ def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browse
         return Response(HTTPStatus.OK, b"document.title = 'foreign'", "text/javascript")
 
     with serving(LoopbackServer(other)) as foreign, page_serving(path) as (server, page):
-        browser.show(server.origin + page.gate.page_path)
+        browser.show(server.origin + page.access.page_path)
         script = """
             const [origin, done] = [arguments[0], arguments[1]];
             const part = (name, values) => document.body.append(Object.assign(document.createElement(name), values));
@@ -348,7 +348,7 @@ def test_a_damaged_chunk_is_named_and_the_rest_is_shown(browser, tmp_path):
     data[found.offset + 1] ^= 255
     (tmp_path / "bad.ozx").write_bytes(data)
     with page_serving(tmp_path / "bad.ozx") as (server, page):
-        browser.open(server.origin + page.gate.page_path)
+        browser.open(server.origin + page.access.page_path)
         browser.settle()
         for _ in range(3):
             browser.press("+")
@@ -425,6 +425,6 @@ def test_a_page_of_another_site_reaches_nothing(browser, tmp_path):
             "const done = arguments[1]; fetch(arguments[0]).then((answer) => answer.text())"
             ".then(done, (error) => done('refused: ' + error.name))"
         )
-        body = {"script": script, "args": [f"{server.origin}{page.gate.page_path}api/file"]}
+        body = {"script": script, "args": [f"{server.origin}{page.access.page_path}api/file"]}
         assert browser._ask("POST", "/execute/async", body).startswith("refused")
         browser.open("about:blank")

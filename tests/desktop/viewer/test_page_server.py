@@ -24,7 +24,7 @@ class Page:
         self.server = PageServer(group, "cells.ozx", "identity")
 
     def ask(self, name, **query):
-        path = f"{self.server.gate.page_path}{name}"
+        path = f"{self.server.access.page_path}{name}"
         return self.server.respond(Request("GET", path, {key: str(value) for key, value in query.items()}))
 
     def json(self, name, **query):
@@ -44,7 +44,7 @@ def page():
 
 def test_only_its_own_addresses_lead_to_the_page_and_that_of_the_start_once(page):
     server = page("image").server
-    start, path = server.gate.start_path, server.gate.page_path
+    start, path = server.access.start_path, server.access.page_path
     for wrong in ("/", "/api/file", "/index.html", f"{path[:-2]}/", "//", "/é/"):
         assert server.respond(Request("GET", wrong)).status == 404
     for right in (path.rstrip("/"), start):
@@ -168,14 +168,14 @@ def test_nothing_is_decoded_for_a_browser_that_has_it_already_or_has_gone(page):
     server = page("image").server
     query = {"path": "", "level": "0", "row": "0", "column": "0", "channel": "0", "planes": ""}
     for status, how in ((304, [{"if-none-match": '"identity"'}]), (408, [{}, lambda _: True])):
-        assert server.respond(Request("GET", f"{server.gate.page_path}api/tile", query, *how)).status == status
+        assert server.respond(Request("GET", f"{server.access.page_path}api/tile", query, *how)).status == status
     assert server.pictures.cache.decoded == 0
 
 
 def test_over_the_network_of_this_computer(tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
     with page_serving(path) as (server, page):
-        with urllib.request.urlopen(f"{server.origin}{page.gate.page_path}api/file") as answer:
+        with urllib.request.urlopen(f"{server.origin}{page.access.page_path}api/file") as answer:
             assert json.load(answer)["name"] == "cells.ozx"
         with pytest.raises(urllib.error.HTTPError, match="404") as raised:
             urllib.request.urlopen(f"{server.origin}/api/file")

@@ -15,7 +15,6 @@ from packed import pack_tree
 import ozx
 from ozx.desktop.viewer import browser, viewing
 from ozx.desktop.viewer.browser import check_browser
-from ozx.desktop.viewer.page_access import Presence
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.errors import FormatError, ResourceError
 
@@ -60,10 +59,10 @@ def test_a_browser_that_ends_with_an_error_is_an_error_at_once(path, monkeypatch
 
 @pytest.mark.parametrize("opening", [None, lambda _: None])
 def test_without_a_browser_the_address_is_told(path, monkeypatch, opening):
-    def interrupt(_):
+    def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Presence, "wait_for_ever", interrupt)
+    monkeypatch.setattr("ozx.desktop.viewer.viewing.wait_for_ever", interrupt)
     told = []
     with pytest.raises(KeyboardInterrupt):
         show_page(path, browser=opening, announce=told.append)

@@ -8,7 +8,7 @@ from cases.archive_builder import group, write_tree
 import ozx
 from ozx.errors import FormatError
 from ozx.flow.sources.directory import read_file
-from ozx.operations import pack_one
+from ozx.operations import pack
 from ozx.zarr.json_reading import LongDocuments
 
 
@@ -64,7 +64,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 @pytest.mark.usefixtures("_calls")
 def test_a_pipe_that_takes_a_files_place_does_not_hang(tmp_path, monkeypatch):
     root, victim = make(tmp_path, 10)
-    original = pack_one.list_directory
+    original = pack.list_directory
 
     def list_then_replace(*given, **more):
         found = original(*given, **more)
@@ -72,7 +72,7 @@ def test_a_pipe_that_takes_a_files_place_does_not_hang(tmp_path, monkeypatch):
         os.mkfifo(victim)
         return found
 
-    monkeypatch.setattr(pack_one, "list_directory", list_then_replace)
+    monkeypatch.setattr(pack, "list_directory", list_then_replace)
     with pytest.raises((FormatError, OSError)):
         ozx.pack(root, sync=False)
 

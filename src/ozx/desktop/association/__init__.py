@@ -3,9 +3,9 @@
 ``associate``, ``status``
     The verb, for each system; the program that opens an ``.ozx`` file now.
 ``linux``, ``macos``, ``windows``
-    The plan for each desktop.
-``steps``
-    A plan, and the list of what is ours, as data; carrying them out.
+    What registers the file type on each desktop.
+``changes``
+    The changes, made or only listed; what is ours, and its removal.
 ``registry``, ``open_with``
     The Windows registry; the program that a double-click runs, and its command line.
 """

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ozx.calls import JsonResult
 from ozx.desktop.association import linux, macos, windows
+from ozx.desktop.association.changes import Desktop, DesktopChange, DesktopChanges
 from ozx.desktop.association.open_with import find_background_viewer, find_converter, find_ozx, parse_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
-from ozx.desktop.association.steps import Action, Desktop, DesktopChanges
 from ozx.errors import UsageError, resource_errors
 
 
@@ -47,7 +47,7 @@ class Association(JsonResult):
     system: str
     command: tuple[str, ...]
     written: bool
-    actions: tuple[Action, ...]
+    actions: tuple[DesktopChange, ...]
     notes: tuple[str, ...]
     _SCHEMA = 3
 
@@ -87,15 +87,16 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     desktop = _this_desktop()
     chosen = find_background_viewer() if viewer is None else parse_viewer(viewer)
     name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
-    ozx = find_ozx()
-    steps = desktop.plan(chosen, ozx, find_converter(), name)
+    ozx, converter = find_ozx(), find_converter()
     changes = DesktopChanges(user_registry(), is_dry=dry_run)
     changes.remove_old(desktop)
     planned = DesktopChanges(changes.registry, is_dry=True)
-    planned.apply(steps)
+    desktop.register(planned, chosen, ozx, converter, name)
     # Programs run each time, so they do not count, unless something is wrong.
     if any(action.what != "run" for action in planned.actions) or desktop.status().notes:
-        changes.apply(steps)
+        if not dry_run:
+            planned.check_programs()  # without one, nothing is changed
+        desktop.register(changes, chosen, ozx, converter, name)
     notes = tuple(desktop.notes(chosen, ozx))
     if not dry_run:
         notes = (*notes, *desktop.status().notes)

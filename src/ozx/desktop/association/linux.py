@@ -1,4 +1,4 @@
-"""Linux desktops (freedesktop.org): the steps that register .ozx, and the program that currently opens .ozx files."""
+"""Linux desktops (freedesktop.org): what registers .ozx, and the program that currently opens .ozx files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ozx.desktop import icons
+from ozx.desktop.association.changes import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Command, Desktop, DesktopChanges
 from ozx.desktop.association.open_with import needs_no_quotes, quoted
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Desktop, RunProgram, Step, WriteFile
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _CONVERT_ENTRY = f"{NAME}-convert.desktop"
@@ -83,31 +83,32 @@ def find_places(environment: Mapping[str, str], home: str) -> Places:
     )
 
 
-def plan(
-    places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], converter: tuple[str, ...], *, name: str
-) -> tuple[Step, ...]:
-    """Return the steps by which a double-click runs `viewer`, called `name`, a thumbnail `ozx`, a menu `converter`."""
-    return (
-        WriteFile(_package(places), _MIME_PACKAGE.encode()),
-        *(WriteFile(path, picture) for path, picture in _icons(places).items()),
-        *_entry(places, viewer, name),
-        WriteFile(_thumbnailer_path(places), _thumbnailer(ozx)),
-        *_plan_menus(places, converter),
-        *_updates(places),
-        RunProgram(("xdg-mime", "default", DESKTOP_ENTRY, MEDIA_TYPE), _MISSING.format("xdg-utils")),
-    )
+def register(
+    changes: DesktopChanges, places: Places, viewer: Command, ozx: Command, converter: Command, name: str
+) -> None:
+    """Let a double-click run `viewer`, called `name`, a thumbnail `ozx`, and menus `converter`."""
+    changes.write(_package(places), _MIME_PACKAGE.encode())
+    for path, picture in _icons(places).items():
+        changes.write(path, picture)
+    _write_entry(changes, places, viewer, name)
+    changes.write(_thumbnailer_path(places), _thumbnailer(ozx))
+    for path, content, is_executable in _menus(places, converter):
+        changes.write(path, content, is_executable=is_executable)
+    touch, update = _updates(places)
+    changes.run(touch, "Install coreutils.")
+    changes.run(update, _MISSING.format("shared-mime-info"))
+    changes.run(("xdg-mime", "default", DESKTOP_ENTRY, MEDIA_TYPE), _MISSING.format("xdg-utils"))
 
 
 def desktop(places: Places) -> Desktop:
-    """Return the steps, and what is ours in the home directory.
+    """Return how to register, and what is ours in the home directory.
 
     A default program that is not installed counts for no desktop.
     """
-    menus = _plan_menus(places, ("ozx-convert",))
     has_sandbox = shutil.which("bwrap") is not None
     return Desktop(
         "linux",
-        lambda viewer, ozx, converter, name: plan(places, viewer, ozx, converter, name=name),
+        lambda changes, viewer, ozx, converter, name: register(changes, places, viewer, ozx, converter, name),
         lambda: read_status(places),
         lambda viewer, ozx: notes(viewer, ozx, places, has_sandbox=has_sandbox),
         files=(
@@ -116,7 +117,7 @@ def desktop(places: Places) -> Desktop:
             _launcher(places),
             _entry_path(places),
             _thumbnailer_path(places),
-            *(step.path for step in menus),
+            *(path for path, _, _ in _menus(places, ("ozx-convert",))),
         ),
         afterwards=_updates(places),
         old=(
@@ -145,13 +146,11 @@ def _entry_path(places: Places) -> str:
     return posixpath.join(places.data_home, "applications", DESKTOP_ENTRY)
 
 
-def _updates(places: Places) -> tuple[RunProgram, ...]:
+def _updates(places: Places) -> tuple[Command, Command]:
     return (
         # Running programs look for new icons when the theme's folder becomes newer.
-        RunProgram(("touch", "-c", posixpath.join(places.data_home, "icons/hicolor")), "Install coreutils."),
-        RunProgram(
-            ("update-mime-database", posixpath.join(places.data_home, "mime")), _MISSING.format("shared-mime-info")
-        ),
+        ("touch", "-c", posixpath.join(places.data_home, "icons/hicolor")),
+        ("update-mime-database", posixpath.join(places.data_home, "mime")),
     )
 
 
@@ -169,26 +168,22 @@ def _converter_entry(places: Places) -> str:
     return posixpath.join(places.data_home, "Thunar/sendto", _CONVERT_ENTRY)
 
 
-def _plan_menus(places: Places, converter: tuple[str, ...]) -> tuple[WriteFile, ...]:
-    """Return the steps that let file managers run `converter` with TIFF files and directories."""
+def _menus(places: Places, converter: Command) -> tuple[tuple[str, bytes, bool], ...]:
+    """Return the files by which file managers run `converter`: path, content, and whether the file is executable."""
     command = f"{quoted(converter)} %F"
-    script = f'#!/bin/sh\n# {_CONVERT}; written by ozx associate.\nexec {shlex.join(converter)} "$@"\n'
-    data = _encode(script)
+    script = _encode(f'#!/bin/sh\n# {_CONVERT}; written by ozx associate.\nexec {shlex.join(converter)} "$@"\n')
+    data, config = places.data_home, places.config_home
     return (
-        WriteFile(_converter_entry(places), _send_to(command, converter[0])),
+        (_converter_entry(places), _send_to(command, converter[0]), False),
         # Dolphin
-        WriteFile(
-            posixpath.join(places.data_home, f"kio/servicemenus/{_CONVERT_ENTRY}"),
-            _service_menu(command),
-            is_executable=True,
-        ),
+        (posixpath.join(data, f"kio/servicemenus/{_CONVERT_ENTRY}"), _service_menu(command), True),
         # PCManFM
-        WriteFile(posixpath.join(places.data_home, f"file-manager/actions/{_CONVERT_ENTRY}"), _action(command)),
+        (posixpath.join(data, f"file-manager/actions/{_CONVERT_ENTRY}"), _action(command), False),
         # Nemo
-        WriteFile(posixpath.join(places.data_home, f"nemo/actions/{NAME}-convert.nemo_action"), _nemo_action(command)),
+        (posixpath.join(data, f"nemo/actions/{NAME}-convert.nemo_action"), _nemo_action(command), False),
         # Files (Nautilus) and Caja: the menu "Scripts"
-        WriteFile(posixpath.join(places.data_home, "nautilus/scripts", _CONVERT), data, is_executable=True),
-        WriteFile(posixpath.join(places.config_home, "caja/scripts", _CONVERT), data, is_executable=True),
+        (posixpath.join(data, "nautilus/scripts", _CONVERT), script, True),
+        (posixpath.join(config, "caja/scripts", _CONVERT), script, True),
     )
 
 
@@ -248,7 +243,7 @@ def _nemo_action(command: str) -> bytes:
     )
 
 
-def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_sandbox: bool) -> list[str]:
+def notes(viewer: Command, ozx: Command, places: Places, *, has_sandbox: bool) -> list[str]:
     """Return notes on paths that some desktops cannot use."""
     found = []
     if not needs_no_quotes(viewer) and not needs_no_quotes((_launcher(places),)):
@@ -306,15 +301,14 @@ def _launcher(places: Places) -> str:
     return posixpath.join(places.data_home, NAME, "open")
 
 
-def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFile, ...]:
-    """Return the desktop entry, and a script if the viewer's command needs quotes; the entry then calls the script."""
-    files = []
+def _write_entry(changes: DesktopChanges, places: Places, viewer: Command, name: str) -> None:
+    """Write the desktop entry; if the viewer's command needs quotes, also a script, which the entry then calls."""
     launcher = _launcher(places)
     # Desktop entries cannot hold names that are not UTF-8.
     program = viewer[0] if viewer[0].isprintable() else launcher
     if not needs_no_quotes(viewer) and needs_no_quotes((launcher,)):
         script = f'#!/bin/sh\n# Opens .ozx files; written by ozx associate.\nexec {shlex.join(viewer)} "$@"\n'
-        files.append(WriteFile(launcher, _encode(script), is_executable=True))
+        changes.write(launcher, _encode(script), is_executable=True)
         viewer = (launcher,)
     entry = (
         "[Desktop Entry]\n"
@@ -329,13 +323,10 @@ def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFil
         "NoDisplay=true\n"
         f"MimeType={MEDIA_TYPE};\n"
     )
-    return (
-        *files,
-        WriteFile(_entry_path(places), entry.encode("utf-8", "replace")),
-    )
+    changes.write(_entry_path(places), entry.encode("utf-8", "replace"))
 
 
-def _thumbnailer(ozx: tuple[str, ...]) -> bytes:
+def _thumbnailer(ozx: Command) -> bytes:
     # Quoted for a shell, not for a desktop entry.
     command = shlex.join(ozx).replace("%", "%%")
     return _encode(

@@ -1,4 +1,4 @@
-"""macOS: the steps that register .ozx with an applet, and the program that currently opens .ozx files.
+"""macOS: what registers .ozx with an applet, and the program that currently opens .ozx files.
 
 Written from Apple's documentation and not tried on a Mac.
 """
@@ -13,17 +13,8 @@ from typing import Any
 from xml.parsers.expat import ExpatError
 
 from ozx.desktop import icons
+from ozx.desktop.association.changes import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Command, Desktop, DesktopChanges
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import (
-    COMMENT,
-    EXTENSION,
-    MEDIA_TYPE,
-    NAME,
-    Desktop,
-    RunProgram,
-    Step,
-    WriteFile,
-)
 
 #: Our own name, because the format has no uniform type identifier.
 TYPE = f"{NAME}.ozx"
@@ -48,43 +39,37 @@ def converter_path(home: str) -> str:
     return posixpath.join(home, "Applications/Convert to OZX.app")
 
 
-def plan(home: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps that let a double-click run `viewer` with the file, and let "Open With" run `converter`."""
-    return (
-        *_plan_applet(applet_path(home), applet_source(viewer), info_entries()),
-        *_plan_applet(converter_path(home), converter_source(converter), converter_entries()),
-    )
+def register(changes: DesktopChanges, home: str, viewer: Command, converter: Command) -> None:
+    """Let a double-click run `viewer` with the file, and let "Open With" run `converter`."""
+    _make_applet(changes, applet_path(home), applet_source(viewer), info_entries())
+    _make_applet(changes, converter_path(home), converter_source(converter), converter_entries())
 
 
 def desktop(home: str) -> Desktop:
-    """Return the steps, and what is ours in this home directory: the two applets."""
+    """Return how to register, and what is ours in this home directory: the two applets."""
     return Desktop(
         "macos",
-        lambda viewer, _ozx, converter, _name: plan(home, viewer, converter),
+        lambda changes, viewer, _ozx, converter, _name: register(changes, home, viewer, converter),
         lambda: read_status(home),
-        folders={
-            applet: RunProgram((_LSREGISTER, "-u", applet)) for applet in (applet_path(home), converter_path(home))
-        },
+        folders={applet: (_LSREGISTER, "-u", applet) for applet in (applet_path(home), converter_path(home))},
         old=(posixpath.join(home, "Library/Application Support", NAME, "association.json"),),
     )
 
 
-def _plan_applet(applet: str, source: str, entries: dict[str, Any]) -> tuple[Step, ...]:
+def _make_applet(changes: DesktopChanges, applet: str, source: str, entries: dict[str, Any]) -> None:
     # A signature without a certificate is that of these very bytes: after a change of the viewer, macOS would ask again
     # for access to each folder. With this requirement, the identifier alone counts.
     requirement = f'=designated => identifier "{entries["CFBundleIdentifier"]}"'
     lines = [word for line in source.splitlines() for word in ("-e", line)]
-    return (
-        RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, makes=applet),
-        WriteFile(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns()),
-        WriteFile(posixpath.join(applet, "Contents/Info.plist"), entries),
-        # The changed contents have made osacompile's signature invalid.
-        RunProgram(("codesign", "--force", "--sign", "-", "--requirements", requirement, applet), _DEVELOPER_TOOLS),
-        RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS),
-    )
+    changes.run(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, makes=applet)
+    changes.write(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns())
+    changes.merge(posixpath.join(applet, "Contents/Info.plist"), entries)
+    # The changed contents have made osacompile's signature invalid.
+    changes.run(("codesign", "--force", "--sign", "-", "--requirements", requirement, applet), _DEVELOPER_TOOLS)
+    changes.run((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS)
 
 
-def applet_source(viewer: tuple[str, ...]) -> str:
+def applet_source(viewer: Command) -> str:
     """Return the AppleScript that runs `viewer` in the background for each opened file."""
     return (
         "on open theFiles\n"
@@ -98,7 +83,7 @@ def applet_source(viewer: tuple[str, ...]) -> str:
     )
 
 
-def converter_source(converter: tuple[str, ...]) -> str:
+def converter_source(converter: Command) -> str:
     """Return the AppleScript that runs `converter` in the background for all opened files together."""
     return (
         "on open theFiles\n"
@@ -114,7 +99,7 @@ def converter_source(converter: tuple[str, ...]) -> str:
     )
 
 
-def _running(command: tuple[str, ...], names: str) -> str:
+def _running(command: Command, names: str) -> str:
     """Return the line of AppleScript that runs a command in the background; a window shows what it writes if it fails.
 
     Also what the shell writes if the program is not there any more.

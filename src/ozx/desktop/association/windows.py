@@ -1,4 +1,4 @@
-"""Windows: the steps that register .ozx for one user (ProgID, extension), and the program that opens .ozx files now.
+"""Windows: what registers .ozx for one user (ProgID, extension), and the program that opens .ozx files now.
 
 Written from Microsoft's documentation and not tried on Windows.
 """
@@ -10,19 +10,18 @@ import os
 import subprocess
 
 from ozx.desktop import icons
-from ozx.desktop.association.registry import Registry
-from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import (
+from ozx.desktop.association.changes import (
     COMMENT,
     EXTENSION,
     MEDIA_TYPE,
     NAME,
     NOTIFY_SHELL,
+    Command,
     Desktop,
-    SetValue,
-    Step,
-    WriteFile,
+    DesktopChanges,
 )
+from ozx.desktop.association.registry import Registry
+from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 
 PROG_ID = "OzxToolkit.ozx.1"
 _CLASSES = r"Software\Classes"
@@ -35,41 +34,35 @@ _CHOICE = rf"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\{EXTENS
 
 # In the key of the extension, which other programs use, too.
 _SHARED = (
-    SetValue(rf"{_CLASSES}\{EXTENSION}", "", PROG_ID),
-    SetValue(rf"{_CLASSES}\{EXTENSION}", "Content Type", MEDIA_TYPE),
-    SetValue(rf"{_CLASSES}\{EXTENSION}\OpenWithProgids", PROG_ID, ""),
+    (rf"{_CLASSES}\{EXTENSION}", "", PROG_ID),
+    (rf"{_CLASSES}\{EXTENSION}", "Content Type", MEDIA_TYPE),
+    (rf"{_CLASSES}\{EXTENSION}\OpenWithProgids", PROG_ID, ""),
 )
 
 
-def plan(local_data: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps that let a double-click run `viewer` with the file, and let menus run `converter`."""
+def register(changes: DesktopChanges, local_data: str, viewer: Command, converter: Command) -> None:
+    """Let a double-click run `viewer` with the file, and let menus run `converter`."""
     icon = _icon(local_data)
     prog_id = rf"{_CLASSES}\{PROG_ID}"
-    return (
-        WriteFile(icon, icons.ico()),
-        SetValue(prog_id, "", COMMENT),
-        SetValue(prog_id, "FriendlyTypeName", COMMENT),
-        SetValue(rf"{prog_id}\DefaultIcon", "", f'"{icon}",0'),
-        SetValue(rf"{prog_id}\shell\open\command", "", f'{_command_line(viewer)} "%1"'),
-        *_SHARED,
-        *(
-            value
-            for kind in _CONVERTED
-            for value in (
-                SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}", "", "Convert to .ozx"),
-                SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}", "Icon", f'"{icon}",0'),
-                SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}\command", "", f'{_command_line(converter)} "%1"'),
-            )
-        ),
-        NOTIFY_SHELL,
-    )
+    changes.write(icon, icons.ico())
+    changes.set(prog_id, "", COMMENT)
+    changes.set(prog_id, "FriendlyTypeName", COMMENT)
+    changes.set(rf"{prog_id}\DefaultIcon", "", f'"{icon}",0')
+    changes.set(rf"{prog_id}\shell\open\command", "", f'{_command_line(viewer)} "%1"')
+    for key, name, text in _SHARED:
+        changes.set(key, name, text)
+    for kind in _CONVERTED:
+        changes.set(rf"{_CLASSES}\{kind}\shell\{_VERB}", "", "Convert to .ozx")
+        changes.set(rf"{_CLASSES}\{kind}\shell\{_VERB}", "Icon", f'"{icon}",0')
+        changes.set(rf"{_CLASSES}\{kind}\shell\{_VERB}\command", "", f'{_command_line(converter)} "%1"')
+    changes.run(NOTIFY_SHELL)
 
 
 def desktop(local_data: str, registry: Registry | None) -> Desktop:
-    """Return the steps, and what is ours in the registry and below ``%LOCALAPPDATA%``."""
+    """Return how to register, and what is ours in the registry and below ``%LOCALAPPDATA%``."""
     return Desktop(
         "windows",
-        lambda viewer, _ozx, converter, _name: plan(local_data, viewer, converter),
+        lambda changes, viewer, _ozx, converter, _name: register(changes, local_data, viewer, converter),
         lambda: read_status(registry, local_data),
         files=(_icon(local_data),),
         keys=(rf"{_CLASSES}\{PROG_ID}", *(rf"{_CLASSES}\{kind}\shell\{_VERB}" for kind in _CONVERTED)),
@@ -117,6 +110,6 @@ def _program(command: str) -> str:
     return command.split('"')[1] if command.startswith('"') else command.partition(" ")[0]
 
 
-def _command_line(viewer: tuple[str, ...]) -> str:
+def _command_line(viewer: Command) -> str:
     # Always quoted: an unquoted path with spaces may run another program.
     return " ".join(filter(None, [f'"{viewer[0]}"', subprocess.list2cmdline(viewer[1:])])).replace("%", "%%")

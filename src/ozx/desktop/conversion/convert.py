@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from ozx.desktop.dialogs import ask, show_message
 from ozx.desktop.viewer.browser import has_screen, open_window
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, json_answer, refusal, serving
-from ozx.desktop.viewer.page_access import Gate, Presence, page_file
+from ozx.desktop.viewer.page_access import PageAccess, page_file
 from ozx.errors import UsageError
 from ozx.faults import as_error
 from ozx.progress import Cancelled
@@ -109,8 +109,7 @@ class _PageWindow(ProgressWindow):
     """A page in the browser, at a secret address that only this computer can reach."""
 
     def __init__(self) -> None:
-        self.gate = Gate()
-        self.presence = Presence()
+        self.access = PageAccess()
         self._changed = threading.Condition()
         self._state: dict[str, Any] = {"text": "", "fraction": None, "question": None, "yes": "", "ended": False}
         self._answer: bool | None = None
@@ -140,11 +139,11 @@ class _PageWindow(ProgressWindow):
             show_message(text)
 
     def respond(self, request: Request) -> Response:
-        return self.gate.answer(request, self._respond)
+        return self.access.answer(request, self._respond)
 
     def _respond(self, name: str, request: Request) -> Response:
         if name == "alive":
-            return self.presence.answer(request)
+            return self.access.answer_alive(request)
         if name == "state":
             return json_answer(self._state, headers={"Cache-Control": "no-store"})
         if name not in ("cancel", "answer"):
@@ -161,7 +160,7 @@ class _PageWindow(ProgressWindow):
 
     def watch(self) -> None:
         """Wait until the user closes the page, which cancels the conversion."""
-        self._came = self.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE)
+        self._came = self.access.wait_until_gone(grace=_GRACE, patience=_PATIENCE)
         with self._changed:
             self._is_cancelled = self._is_cancelled or (self._came and not self._state["ended"])
             self._is_gone.set()
@@ -181,7 +180,7 @@ def open_progress_window() -> Iterator[ProgressWindow]:
         return
     page = _PageWindow()
     with serving(LoopbackServer(page.respond, takes_posts=True)) as server:
-        if open_window(server.origin + page.gate.start_path):
+        if open_window(server.origin + page.access.start_path):
             threading.Thread(target=page.watch, daemon=True).start()
             yield page
             return

@@ -71,10 +71,11 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
         "kind": "labels" if view.is_label else "image",
         "dtype": str(full.dtype),
         "samples": sample_type(full.dtype, is_label=view.is_label),
-        "width": picture.levels[0].width,
-        "height": picture.levels[0].height,
+        "width": picture.sizes[0][1],
+        "height": picture.sizes[0][0],
         "levels": [
-            {"width": level.width, "height": level.height, "factor": list(level.factor)} for level in picture.levels
+            {"width": width, "height": height, "factor": list(picture.factor(level))}
+            for level, (height, width) in enumerate(picture.sizes)
         ],
         "axes": [
             {"name": axis.name, "type": axis.type, "unit": axis.unit, "length": length}

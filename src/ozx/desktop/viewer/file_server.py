@@ -11,7 +11,7 @@ from typing import Literal, cast
 from urllib.parse import quote
 
 from ozx.desktop.viewer.loopback import LoopbackServer, Request, Response, file_tag, refusal, serving
-from ozx.desktop.viewer.page_access import Presence
+from ozx.desktop.viewer.page_access import wait_for_ever
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.entry import BytesPart, Part, Span, read_part
 from ozx.flow.plans.zarr_v2 import plan_as_04, planned_values
@@ -234,7 +234,7 @@ def serve_files(
             url, node = f"{server.origin}/{location.path}", quote(f"/{location.node}".rstrip("/"))
             served = Place(url, location.node) if form == "file" else Place(f"{url}{node}/")
             announce(url + node, served.address(2 if form == "0.4" else 3))
-        Presence().wait_for_ever()
+        wait_for_ever()
 
 
 def _unused(name: str, taken: Collection[str]) -> str:

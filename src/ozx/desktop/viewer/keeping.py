@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
-
-import zarr
 
 from ozx.desktop.viewer.loopback import file_tag
 from ozx.desktop.viewer.pictures import Picture, Pictures
@@ -23,50 +19,32 @@ from ozx.zarr.keys import join_path
 _VERSIONS = ("0.5", "0.6")
 
 
-class Keeper:
-    """Writer of display settings into the file at `location`; `opening` reopens the file afterwards."""
+def can_keep(place: Place, pictures: Pictures, picture: Picture) -> bool:
+    """Return whether a picture is no label image, and its file a local one that can be edited and replaced."""
+    path = place.path
+    # Windows replaces no file that is open.
+    if os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
+        return False
+    folder = os.path.dirname(os.path.realpath(path))
+    if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
+        return False
+    found = [pictures.nodes[node].ome for node in ("", picture.path) if node in pictures.nodes]
+    version = next((ome.version for ome in found if ome is not None and ome.version is not None), "")
+    return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 
-    def __init__(self, location: Place, opening: Callable[[], AbstractContextManager[zarr.Group]]) -> None:
-        self.location = location
-        self._opening = opening
-        self._opened = ExitStack()
-        #: The state of the file that is shown.
-        self.identity = file_identity(location)
 
-    def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
-        """Return whether a picture is no label image, and its file a local one that can be edited and replaced."""
-        path = self.location.path
-        # Windows replaces no file that is open.
-        if os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
-            return False
-        folder = os.path.dirname(os.path.realpath(path))
-        if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
-            return False
-        found = [pictures.nodes[place].ome for place in ("", picture.path) if place in pictures.nodes]
-        version = next((ome.version for ome in found if ome is not None and ome.version is not None), "")
-        return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
+def check_unchanged(place: Place, identity: str) -> None:
+    """Raise an error if the file is no longer the one that is shown."""
+    if file_identity(place) != identity:
+        raise ResourceError(
+            "the file has changed since it was opened; nothing is written",
+            hint="Close this window and run ozx view again.",
+        )
 
-    def check_unchanged(self) -> None:
-        """Raise an error if the file is no longer the one that is shown."""
-        if file_identity(self.location) != self.identity:
-            raise ResourceError(
-                "the file has changed since it was opened; nothing is written",
-                hint="Close this window and run ozx view again.",
-            )
 
-    def keep(self, path: str, edits: EditRequest) -> tuple[EditResult, zarr.Group | None]:
-        """Edit images at or below `path`, one call at a time; return the result, and the new root if there is one."""
-        self.check_unchanged()
-        node = join_path(self.location.node, path) if path else self.location.node
-        result = edit_file(replace(self.location, node=node), edits)
-        if not result.written:
-            return result, None
-        self.identity = file_identity(self.location)
-        return result, self._opened.enter_context(self._opening())
-
-    def close(self) -> None:
-        """Close the files that were opened after edits."""
-        self._opened.close()
+def keep(place: Place, path: str, edits: EditRequest) -> EditResult:
+    """Edit images at or below `path` in the file."""
+    return edit_file(replace(place, node=join_path(place.node, path) if path else place.node), edits)
 
 
 def parse_colors(body: bytes) -> tuple[str, EditRequest]:
@@ -86,9 +64,9 @@ def parse_colors(body: bytes) -> tuple[str, EditRequest]:
     return path, replace(parse_edits(colors=colors), contrast=windows, active=active)
 
 
-def file_identity(location: Place) -> str:
+def file_identity(place: Place) -> str:
     """Return a text that changes whenever a local file changes; empty for a URL or a directory."""
-    return file_tag(location.path) if location.kind() in ("a file", "a node") else ""
+    return file_tag(place.path) if place.kind() in ("a file", "a node") else ""
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Serve a page on this computer only: its files, the secret token of its address, and the count of open pages."""
+"""Serve a page on this computer only: its files, the secret token of its address, and the count of its windows."""
 
 from __future__ import annotations
 
@@ -47,11 +47,16 @@ def page_file(package: str, name: str) -> Response:
     return Response(HTTPStatus.OK, (folder / name).read_bytes(), kind, {"Cache-Control": "no-cache"})
 
 
-# Protect a server: the path of every request must contain a secret token.
+# Protect a page: the path of each request must contain a secret token. Count its windows, each with an open connection.
+
+# Windows delivers an interrupt only between two waits.
+_SLICE = 0.5
+# A silent connection may be taken for a dead one.
+_PING = 15.0
 
 
-class Gate:
-    """A check that requests contain a secret token.
+class PageAccess:
+    """The secret token in the address of a page, and the number of open windows with the page.
 
     The browser starts with an address that every user of this computer can see in the list of processes. This address
     leads to the page once and is worthless afterwards.
@@ -64,6 +69,10 @@ class Gate:
         self.page_path = f"/{self._token}/"
         #: Path that leads to the page, once.
         self.start_path = f"/{self._once[0]}/"
+        self._changed = threading.Condition()
+        self._came = False
+        #: Number of open windows.
+        self.count = 0
 
     def enter(self, request: Request) -> str | Response:
         """Return the path after the token; return a 404 response if the token is missing or wrong."""
@@ -90,49 +99,23 @@ class Gate:
         answer = respond(rest, request)
         return replace(answer, headers={**answer.headers, **_SAFE})
 
-    def _lead_on(self) -> Response:
-        headers = {"Location": self.page_path, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-        return Response(HTTPStatus.FOUND, headers=headers)
-
-
-def _is_same(given: str, token: str) -> bool:
-    return hmac.compare_digest(given.encode(), token.encode())
-
-
-# Count the open pages; each page keeps a connection open until the page is closed.
-
-# Windows delivers an interrupt only between two waits.
-_SLICE = 0.5
-# A silent connection may be taken for a dead one.
-_PING = 15.0
-
-
-class Presence:
-    """A counter of the open pages."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._came = False
-        #: Number of open pages.
-        self.count = 0
-
     @contextmanager
     def page(self) -> Iterator[None]:
-        """Count one more page until the end of the ``with`` block."""
+        """Count one more window until the end of the ``with`` block."""
         self._count(1)
         try:
             yield
         finally:
             self._count(-1)
 
-    def answer(self, request: Request) -> Response:
-        """Return the response that a page keeps open: an endless event stream that contains only comments."""
+    def answer_alive(self, request: Request) -> Response:
+        """Return the response that a window keeps open: an endless event stream that contains only comments."""
         return Response(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
     def wait_until_gone(self, *, grace: float, patience: float, check: Callable[[], None] = lambda: None) -> bool:
-        """Wait until all pages are closed; return False if no page was opened within `patience` seconds.
+        """Wait until all windows are closed; return False if no window was opened within `patience` seconds.
 
-        A page that reloads disappears for a moment: it has `grace` seconds to come back. Until the first page is
+        A page that reloads disappears for a moment: it has `grace` seconds to come back. Until the first window is
         opened, `check` is called repeatedly; an error that `check` raises ends the waiting.
         """
 
@@ -148,9 +131,9 @@ class Presence:
             if not self._wait_for(lambda: self.count > 0, grace):
                 return True
 
-    def wait_for_ever(self) -> None:
-        """Wait until an interrupt."""
-        self._wait_for(lambda: False, None)
+    def _lead_on(self) -> Response:
+        headers = {"Location": self.page_path, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+        return Response(HTTPStatus.FOUND, headers=headers)
 
     def _hold(self, request: Request) -> Iterator[bytes]:
         with self.page():
@@ -173,3 +156,13 @@ class Presence:
                     return False
                 self._changed.wait(left)
         return True
+
+
+def _is_same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+def wait_for_ever() -> None:
+    """Wait until an interrupt."""
+    while True:
+        time.sleep(_SLICE)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -14,13 +16,15 @@ import zarr
 
 from ozx.desktop.viewer.cropping import crop, parse_crop
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
-from ozx.desktop.viewer.keeping import Keeper, parse_colors
+from ozx.desktop.viewer.keeping import can_keep, check_unchanged, file_identity, keep, parse_colors
 from ozx.desktop.viewer.loopback import Request, Response, json_answer, refusal
 from ozx.desktop.viewer.napari_window import start_napari
-from ozx.desktop.viewer.page_access import Gate, Presence, page_file
+from ozx.desktop.viewer.page_access import PageAccess, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.errors import FormatError, UsageError
+from ozx.places.place import Place
 from ozx.store.live.group import LiveGroup
+from ozx.store.opening import opened_hierarchy
 
 # Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
@@ -29,20 +33,28 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """A server of the viewer page and its data at a secret path; with a `keeper`, the page may write its colours."""
+    """A server of the viewer page and its data at a secret path; a page of a `place` may write its colours there.
 
-    def __init__(self, group: zarr.Group, name: str, identity: str, keeper: Keeper | None = None) -> None:
+    `identity` is the state of the file that is shown, empty for a URL, a directory or a growing file.
+    """
+
+    def __init__(self, group: zarr.Group, name: str, identity: str, place: Place | None = None) -> None:
         self.pictures = Pictures(group)
-        self._keeper = keeper
+        self._place = place
         self.name = name
-        self.gate = Gate()
-        self.presence = Presence()
+        self.access = PageAccess()
         self._live = group if isinstance(group, LiveGroup) else None
         self._identity, self._growth = identity, 0
-        self._etag = f'"{identity}"'
+        self._tag = identity or secrets.token_hex(8)
+        self._etag = f'"{self._tag}"'
         self._turns = threading.Semaphore(_AT_ONCE)
         self._opening = threading.Lock()
         self._writing = threading.Lock()
+        self._opened = ExitStack()
+
+    def close(self) -> None:
+        """Close the files that were opened after edits."""
+        self._opened.close()
 
     def check(self) -> None:
         """Raise `FormatError` if the file contains no image, or if a growing file's first image cannot be shown yet."""
@@ -52,23 +64,23 @@ class PageServer:
 
     def respond(self, request: Request) -> Response:
         """Return the response to a request; 404 without the token."""
-        return self.gate.answer(request, self._respond)
+        return self.access.answer(request, self._respond)
 
     def _respond(self, name: str, request: Request) -> Response:
         if request.method == "POST":
             doers = {"api/keep": self._keep, "api/crop": self._crop, "api/napari": self._open_in_napari}
-            if name not in doers or self._keeper is None:
+            if name not in doers or self._place is None:
                 return _NO_POST
             if not _is_from_page(request):
                 return refusal(HTTPStatus.FORBIDDEN, "only the viewer page may ask for this")
-            return doers[name](request, self._keeper)
+            return doers[name](request, self._place)
         if name.startswith("api/"):
             return self._api(name.removeprefix("api/"), request)
         return page_file(__package__, name)
 
     def _api(self, name: str, request: Request) -> Response:
         if name == "alive":
-            return self.presence.answer(request)
+            return self.access.answer_alive(request)
         if name == "growth":
             return self._grown()
         makers = {
@@ -99,14 +111,14 @@ class PageServer:
             if self._live.refresh():
                 self.pictures = Pictures(self._live)
                 self._growth += 1
-                self._etag = f'"{self._identity}-{self._growth}"'
+                self._etag = f'"{self._tag}-{self._growth}"'
             state = self._live.state
         return json_answer({"growth": self._growth, "state": state})
 
     def _description(self, request: Request) -> Response:
         picture = self._picture(request.query)
-        can_keep = self._keeper is not None and self._keeper.can_keep(self.pictures, picture)
-        return json_answer({**describe_picture(picture), "can_keep": can_keep})
+        is_kept = self._place is not None and can_keep(self._place, self.pictures, picture)
+        return json_answer({**describe_picture(picture), "can_keep": is_kept})
 
     def _tile(self, request: Request) -> Response:
         query = request.query
@@ -167,15 +179,15 @@ class PageServer:
                         raise
             return work(self._picture(request.query))
 
-    def _crop(self, request: Request, keeper: Keeper) -> Response:
+    def _crop(self, request: Request, place: Place) -> Response:
         """Return the region on the screen as a file."""
         path, part, ending = parse_crop(request.body)
         picture = self._picture({"path": path})
         with self._writing:
-            keeper.check_unchanged()
-            return crop(keeper.location, picture, part, ending)
+            check_unchanged(place, self._identity)
+            return crop(place, picture, part, ending)
 
-    def _open_in_napari(self, request: Request, keeper: Keeper) -> Response:
+    def _open_in_napari(self, request: Request, place: Place) -> Response:
         """Start napari with the view of the page."""
         try:
             view = json.loads(request.body)["view"]
@@ -183,20 +195,23 @@ class PageServer:
             view = None
         if not (isinstance(view, str) and view.isascii() and view.isprintable()):
             raise UsageError("expected a view, as in a link of the page")
-        return json_answer({"command": start_napari(keeper.location, view)})
+        return json_answer({"command": start_napari(place, view)})
 
-    def _keep(self, request: Request, keeper: Keeper) -> Response:
+    def _keep(self, request: Request, place: Place) -> Response:
         """Write the colours chosen in the page into the file."""
         path, edits = parse_colors(request.body)
         picture = self._picture({"path": path, "plate": "" if path or self.pictures.fields is None else "1"})
-        if not keeper.can_keep(self.pictures, picture):
+        if not can_keep(place, self.pictures, picture):
             return refusal(HTTPStatus.FORBIDDEN, "this file is read-only")
         with self._writing:
-            result, group = keeper.keep(path, edits)
-            if group is not None:
+            check_unchanged(place, self._identity)
+            result = keep(place, path, edits)
+            if result.written:
+                self._identity = file_identity(place)
+                group = self._opened.enter_context(opened_hierarchy(place))
                 with self._opening:
                     self.pictures = Pictures(group)
-                    self._etag = f'"{keeper.identity}"'
+                    self._etag = f'"{self._identity}"'
         return json_answer({"written": result.written, "changes": len(result.differences), "notes": result.notes})
 
     def _picture(self, query: dict[str, str]) -> Picture:

@@ -141,17 +141,6 @@ _STEPS = 96
 Part = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class PictureLevel:
-    """Every `step`-th pixel of a level of an image; each pixel covers `factor` (y, x) pixels of the first level."""
-
-    number: int
-    step: int
-    height: int
-    width: int
-    factor: tuple[float, float]
-
-
 @dataclass(frozen=True)
 class Picture:
     """An image, a label image, or the images of a plate side by side."""
@@ -178,22 +167,27 @@ class Picture:
         return tuple(number for number in range(len(self.view.axes)) if number not in taken)
 
     @cached_property
-    def levels(self) -> tuple[PictureLevel, ...]:
-        """The resolution levels, starting with the full resolution."""
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Height and width of each level, the full resolution first: those of the image, and smaller ones."""
         down, right = self.dimensions
-        full_height, full_width = (self.view.levels[0].shape[dimension] for dimension in (down, right))
-        found = []
-        for number, source in enumerate(self.view.levels):
-            height, width = source.shape[down], source.shape[right]
-            factor = float(level_factor(full_height, height)), float(level_factor(full_width, width))
-            found.append(PictureLevel(number, 1, height, width, factor))
-        down_and_right = self.view.levels[-1].shape[down], self.view.levels[-1].shape[right]
-        while max(found[-1].height, found[-1].width) > _LARGEST_OVERVIEW:
-            last = found[-1]
-            step, factor = last.step * 2, (last.factor[0] * 2, last.factor[1] * 2)
-            height, width = (-(-length // step) for length in down_and_right)
-            found.append(PictureLevel(last.number, step, height, width, factor))
+        found = [(level.shape[down], level.shape[right]) for level in self.view.levels]
+        height, width = found[-1]
+        step = 1
+        while max(found[-1]) > _LARGEST_OVERVIEW:
+            step *= 2
+            found.append((-(-height // step), -(-width // step)))
         return tuple(found)
+
+    def stored(self, level: int) -> tuple[int, int]:
+        """Return the number of the image's level from which a level is made, and the step between its pixels there."""
+        last = len(self.view.levels) - 1
+        return min(level, last), 1 << max(0, level - last)
+
+    def factor(self, level: int) -> tuple[float, float]:
+        """Return how many pixels of the full resolution a pixel of a level covers, along y and x."""
+        number, step = self.stored(level)
+        (full_height, full_width), (height, width) = self.sizes[0], self.sizes[number]
+        return float(level_factor(full_height, height)) * step, float(level_factor(full_width, width)) * step
 
     def tile(
         self, level: int, row: int, column: int, channel: int, planes: Sequence[int], *, outlines: bool = False
@@ -205,23 +199,23 @@ class Picture:
         `channel` is 0 without a channel dimension; `planes` has an index for each of `slider_dimensions`, in planes of
         the full resolution.
         """
-        if not 0 <= level < len(self.levels):
-            raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
-        wanted = self.levels[level]
-        rows, columns = _span(row, wanted.height, wanted.step), _span(column, wanted.width, wanted.step)
+        if not 0 <= level < len(self.sizes):
+            raise UsageError(f"expected a level from 0 to {len(self.sizes) - 1}; got {level}")
+        number, step = self.stored(level)
+        rows, columns = (_span(at, length, step) for at, length in zip((row, column), self.sizes[level], strict=True))
         if not self.view.is_label:
-            return image_samples(self._plane(wanted.number, rows, columns, channel, planes))
+            return image_samples(self._plane(number, rows, columns, channel, planes))
         if not outlines:
-            return label_samples(self._plane(wanted.number, rows, columns, channel, planes))
+            return label_samples(self._plane(number, rows, columns, channel, planes))
         # The neighbours of the tile decide where a label ends at its edge.
         wider = [range(max(part.start - part.step, 0), part.stop + part.step, part.step) for part in (rows, columns)]
-        samples = label_outlines(label_samples(self._plane(wanted.number, wider[0], wider[1], channel, planes)))
+        samples = label_outlines(label_samples(self._plane(number, wider[0], wider[1], channel, planes)))
         top, left = int(rows.start > 0), int(columns.start > 0)
         return np.ascontiguousarray(samples[top : top + len(rows), left : left + len(columns)])
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
         """Return the values of one full-resolution pixel in each of `channels`, as Python numbers."""
-        height, width = (self.view.levels[0].shape[dimension] for dimension in self.dimensions)
+        height, width = self.sizes[0]
         if not (0 <= row < height and 0 <= column < width):
             raise UsageError(f"expected a pixel of an image of {height} × {width}; got row {row}, column {column}")
         place = range(row, row + 1), range(column, column + 1)
@@ -254,19 +248,20 @@ class Picture:
         The pixels come from the coarsest level in which the longest side of `part` has at least `_TELLING` pixels, else
         from the first level. If `part` has more than `_MOST_TELLING` pixels in this level, a coarser level is read.
         """
-        full = self.levels[0]
-        top, left, bottom, right = part or (0, 0, full.height, full.width)
-        if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):
-            raise UsageError(f"expected a part inside the {full.height} × {full.width} pixels of the image; got {part}")
-        shares = [
-            (_share(top, bottom, level.factor[0], level.height), _share(left, right, level.factor[1], level.width))
-            for level in self.levels
-        ]
-        number = choose_level([(len(rows), len(columns)) for rows, columns in shares], (0, 1), _TELLING)
-        while number < len(shares) - 1 and len(shares[number][0]) * len(shares[number][1]) > _MOST_TELLING:
-            number += 1
-        rows, columns = (_stretch(share, self.levels[number].step) for share in shares[number])
-        return self._plane(self.levels[number].number, rows, columns, channel, planes)
+        height, width = self.sizes[0]
+        top, left, bottom, right = part or (0, 0, height, width)
+        if not (0 <= top < bottom <= height and 0 <= left < right <= width):
+            raise UsageError(f"expected a part inside the {height} × {width} pixels of the image; got {part}")
+        shares = []
+        for level, lengths in enumerate(self.sizes):
+            down, across = self.factor(level)
+            shares.append((_share(top, bottom, down, lengths[0]), _share(left, right, across, lengths[1])))
+        level = choose_level([(len(rows), len(columns)) for rows, columns in shares], (0, 1), _TELLING)
+        while level < len(shares) - 1 and len(shares[level][0]) * len(shares[level][1]) > _MOST_TELLING:
+            level += 1
+        number, step = self.stored(level)
+        rows, columns = (_stretch(share, step) for share in shares[level])
+        return self._plane(number, rows, columns, channel, planes)
 
     def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
         source, full = self.view.levels[number], self.view.levels[0].shape

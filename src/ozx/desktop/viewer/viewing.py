@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from ozx.desktop.viewer.browser import Check, open_window
-from ozx.desktop.viewer.keeping import Keeper, file_identity
+from ozx.desktop.viewer.keeping import file_identity
 from ozx.desktop.viewer.loopback import LoopbackServer, serving
+from ozx.desktop.viewer.page_access import wait_for_ever
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.places.place import Place
@@ -44,10 +44,8 @@ def page_serving(
             yield server, growing
         return
     place = Place.parse(path)
-    identity = file_identity(place) or secrets.token_hex(8)
-    keeper = Keeper(place, lambda: opened_hierarchy(place))
-    with closing(keeper), opened_hierarchy(place) as group:
-        page = PageServer(group, place.name, identity, keeper)
+    identity = file_identity(place)
+    with opened_hierarchy(place) as group, closing(PageServer(group, place.name, identity, place)) as page:
         try:
             page.check()
         except OzxError as error:
@@ -74,11 +72,11 @@ def show_page(
     """
     with page_serving(path, port=port, live=live, waiting=waiting) as (server, page):
         part = view and f"#{view.removeprefix('#')}"
-        window = None if browser is None else browser(server.origin + page.gate.start_path + part)
+        window = None if browser is None else browser(server.origin + page.access.start_path + part)
         if window is None:
-            announce(server.origin + page.gate.page_path + part)
-            page.presence.wait_for_ever()
-        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window):
+            announce(server.origin + page.access.page_path + part)
+            wait_for_ever()
+        elif not page.access.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window):
             raise ResourceError(
                 f"the browser did not show the page within {_PATIENCE:.0f} seconds",
                 path=Place(os.fspath(path)).name,
@@ -109,7 +107,7 @@ def _page_with_images(path: str | os.PathLike[str]) -> tuple[LiveGroup, PageServ
     except NothingYetError:
         return None
     name = Place(os.fspath(path)).name
-    page = PageServer(group, name, secrets.token_hex(8))
+    page = PageServer(group, name, identity="")
     try:
         page.check()
     except FormatError as error:

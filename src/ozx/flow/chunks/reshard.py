@@ -19,7 +19,7 @@ from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import BytesPart, Entry
 from ozx.ome.relayout.shard_choice import LARGEST_SHARD
 from ozx.zarr.codecs import ends_in_checksum
-from ozx.zarr.keys import hierarchy_order
+from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.layout import ArrayLayout, IndexFormat, build_index
 
 #: Maximal number of chunks per shard, read or written: the index of a shard takes 16 bytes for each chunk.

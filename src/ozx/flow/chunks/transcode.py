@@ -32,8 +32,8 @@ from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.ome.relayout.rechunking import BlockGrid, plan_rechunking
 from ozx.threads import Workers, in_order
+from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.json_reading import Document
-from ozx.zarr.keys import hierarchy_order
 from ozx.zarr.layout import ArrayLayout, Edges, parse_layout, relayout_document
 from ozx.zarr.v2_arrays import parse_v2_layout
 

@@ -20,8 +20,9 @@ from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.threads import Workers
 from ozx.zarr.array import ChunkKeys
+from ozx.zarr.entry_order import hierarchy_order
 from ozx.zarr.json_reading import Document
-from ozx.zarr.keys import hierarchy_order, is_metadata_key
+from ozx.zarr.keys import is_metadata_key
 from ozx.zarr.layout import ArrayLayout
 
 #: The treatment of an array's chunks: moved without decoding; moved with the frame of zlib swapped for that of gzip;

@@ -13,7 +13,8 @@ from ozx.flow.plan import Plan
 from ozx.flow.repair.salvage import Salvage
 from ozx.flow.sources.source import StoredValues
 from ozx.places.byte_source import ByteSource
-from ozx.zarr.keys import archive_rank, breadth_first, is_metadata_key
+from ozx.zarr.entry_order import archive_rank
+from ozx.zarr.keys import breadth_first, is_metadata_key
 
 
 def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:

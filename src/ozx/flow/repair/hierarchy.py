@@ -35,6 +35,7 @@ from ozx.ome.versions import version_of
 from ozx.places.byte_source import FileSource
 from ozx.places.place import Place
 from ozx.quoting import quote
+from ozx.zarr.entry_order import order_fault
 from ozx.zarr.json_reading import Document, dump_document, parse_document, without_special_numbers
 from ozx.zarr.keys import (
     LEGACY_METADATA,
@@ -43,7 +44,6 @@ from ozx.zarr.keys import (
     join_path,
     missing_groups,
     node_of,
-    order_fault,
     paths_above,
     top_nodes,
 )

@@ -23,17 +23,9 @@ from ozx.ome.partial_hierarchy import PartialHierarchy, document_key, parents_of
 from ozx.ome.recovered import Loss, describe_loss, pixels_by_axis
 from ozx.places.byte_source import ByteSource
 from ozx.zarr.chunk_grid import CountedChunks, looks_like_chunk
+from ozx.zarr.entry_order import ArchiveRank, archive_rank
 from ozx.zarr.json_reading import LongDocuments
-from ozx.zarr.keys import (
-    METADATA,
-    ORIGINAL_METADATA,
-    ArchiveRank,
-    archive_rank,
-    is_legacy_metadata_key,
-    is_metadata_key,
-    missing_groups,
-    node_of,
-)
+from ozx.zarr.keys import METADATA, ORIGINAL_METADATA, is_legacy_metadata_key, is_metadata_key, missing_groups, node_of
 
 # The result of a salvage: values to write, and lost values.
 

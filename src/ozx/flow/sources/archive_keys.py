@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
 from ozx.archive.names.table import NameIndex, NameTable
-from ozx.zarr.keys import METADATA, breadth_first, component_order, folder_order, hierarchy_order
+from ozx.zarr.entry_order import component_order, folder_order, hierarchy_order
+from ozx.zarr.keys import METADATA, breadth_first
 
 # Sort many keys into the order of `ozx.zarr.keys`, or check their order; vectorised.
 

@@ -20,15 +20,9 @@ from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError
 from ozx.ome.comment import Comment, parse_comment, warn_of_unknown_keys
 from ozx.places.byte_source import ByteSource, FileSource, iter_exactly
+from ozx.zarr.entry_order import component_order
 from ozx.zarr.json_reading import LongDocuments
-from ozx.zarr.keys import (
-    LEGACY_METADATA,
-    METADATA,
-    ROOT_METADATA,
-    component_order,
-    is_legacy_metadata_key,
-    is_metadata_key,
-)
+from ozx.zarr.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 
 if TYPE_CHECKING:
     from ozx.archive.columns import Columns

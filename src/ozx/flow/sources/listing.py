@@ -17,7 +17,8 @@ from ozx.archive.names.decoding import name_fault
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, raise_error
 from ozx.quoting import quote
-from ozx.zarr.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
+from ozx.zarr.entry_order import component_order
+from ozx.zarr.keys import METADATA, breadth_first, is_legacy_metadata_key
 
 # Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
 # is no litter: cells~, ._x and #x# are legal names of nodes.

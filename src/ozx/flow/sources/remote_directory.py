@@ -17,7 +17,7 @@ from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 from ozx.places.positional_reading import REQUEST, divided
 from ozx.places.remote.folder import RemoteFolder, md5_of
-from ozx.zarr.keys import hierarchy_order
+from ozx.zarr.entry_order import hierarchy_order
 
 
 class RemoteDirectorySource(ListedSource):

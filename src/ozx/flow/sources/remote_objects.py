@@ -16,13 +16,13 @@ from ozx.ome.partial_hierarchy import PartialHierarchy, parents_of, parse_metada
 from ozx.places.remote.errors import object_error
 from ozx.places.remote.folder import REQUESTS, RemoteFolder
 from ozx.threads import map_ahead
+from ozx.zarr.entry_order import folder_order
 from ozx.zarr.json_reading import LongDocuments, as_object
 from ozx.zarr.keys import (
     LEGACY_METADATA,
     METADATA,
     ORIGINAL_METADATA,
     breadth_first,
-    folder_order,
     is_legacy_metadata_key,
     is_metadata_key,
     join_path,

@@ -41,72 +41,72 @@ class _Directory:
     layout: tuple[bytes, ...]  # the tags that determine how pixels are decoded
 
 
-class LayoutChecker:
-    """Check whether the pages of a series have the shape, type and storage that tifffile assumes.
+#: The known layouts of pages, by the keyframe that tifffile takes for them.
+_Layouts = dict[int, set[tuple[bytes, ...]]]
+
+
+def iter_changes(
+    expected: TiffPage, files: FileSet, pages: Sequence[Page | None]
+) -> Iterator[tuple[int, TiffPage | FormatError]]:
+    """Yield the number of each page to replace: with its own tags, or with an error if it differs from `expected`.
 
     tifffile reads the tags of one page of a series, and takes them for the other pages of the file. For pages in other
     files, it reads the tags, but does not compare them.
     """
+    from tifffile import TiffPage  # noqa: PLC0415 (an extra)
 
-    def __init__(self, keyframe: TiffPage, files: FileSet) -> None:
-        self._expected = keyframe
-        self._files = files
-        self._keyframes: dict[int, bool] = {}
-        self._layouts: dict[int, set[tuple[bytes, ...]]] = {}
-        self._latest: dict[int, _Directory] = {}
-
-    def iter_changes(self, pages: Sequence[Page | None]) -> Iterator[tuple[int, TiffPage | FormatError]]:
-        """Yield the number of each page to replace: with its own tags, or with an error if it does not fit."""
-        from tifffile import TiffPage  # noqa: PLC0415 (an extra)
-
-        for number, page in enumerate(pages):
-            if page is None or page.keyframe is None or self._is_as_assumed(page):
-                continue
-            own = page if isinstance(page, TiffPage) else _own_page(page)
-            if own is None:
-                continue  # reading its pixels fails
-            if not self._fits(own):
-                yield number, self._misfit(own)
-            elif own.hash == page.keyframe.hash:
-                directory = _read_directory(page.parent, self._files, page.offset)
-                if directory is not None:
-                    self._layouts[id(page.keyframe)].add(directory.layout)
-            else:
-                yield number, own
-
-    def _fits(self, page: TiffPage) -> bool:
-        expected = self._expected
-        return page.shaped == expected.shaped and page.dtype == expected.dtype
-
-    def _is_as_assumed(self, page: Page) -> bool:
-        keyframe = page.keyframe
-        assert keyframe is not None  # noqa: S101 (checked by the caller)
-        key = id(keyframe)
-        fits = self._keyframes.get(key)
-        if fits is None:
-            fits = self._keyframes[key] = self._fits(keyframe)
-        if page is keyframe or page.offset <= 0:  # pages at offset 0 have no directory
-            return fits
-        latest = self._latest.get(key)
-        if latest is not None and _is_alike(page, latest, self._files):
-            return fits
-        if key not in self._layouts:
-            first = _read_directory(keyframe.parent, self._files, keyframe.offset)
-            self._layouts[key] = set() if first is None else {first.layout}
-        directory = _read_directory(page.parent, self._files, page.offset)
-        if directory is None or directory.layout not in self._layouts[key]:
-            return False
-        self._latest[key] = directory
-        return fits
-
-    def _misfit(self, page: TiffPage) -> FormatError:
-        expected = self._expected
-        return FormatError(
-            f"page {page.index}: expected {_words(expected)}, as on page {expected.index} of "
-            f"{os.path.basename(expected.parent.filehandle.path)}; found {_words(page)}",
-            path=page.parent.filehandle.path,
-            hint="on_error='fill' fills such pages with zeros.",
+    layouts, latest = _Layouts(), dict[int, _Directory]()
+    for number, page in enumerate(pages):
+        keyframe = None if page is None else page.keyframe
+        if page is None or keyframe is None:
+            continue
+        # Pages at offset 0 have no directory.
+        is_as_keyframe = (
+            page is keyframe or page.offset <= 0 or _has_known_layout(page, keyframe, files, layouts, latest)
         )
+        if is_as_keyframe and _fits(keyframe, expected):
+            continue
+        own = page if isinstance(page, TiffPage) else _own_page(page)
+        if own is None:
+            continue  # reading its pixels fails
+        if not _fits(own, expected):
+            yield number, _misfit(own, expected)
+        elif own.hash == keyframe.hash:
+            directory = _read_directory(page.parent, files, page.offset)
+            if directory is not None:
+                layouts[id(keyframe)].add(directory.layout)
+        else:
+            yield number, own
+
+
+def _has_known_layout(
+    page: Page, keyframe: TiffPage, files: FileSet, layouts: _Layouts, latest: dict[int, _Directory]
+) -> bool:
+    """Return whether the pixels of a page are decoded as its keyframe says; `latest` are the last directories seen."""
+    key = id(keyframe)
+    if key in latest and _is_alike(page, latest[key], files):
+        return True
+    if key not in layouts:
+        first = _read_directory(keyframe.parent, files, keyframe.offset)
+        layouts[key] = set() if first is None else {first.layout}
+    directory = _read_directory(page.parent, files, page.offset)
+    if directory is None or directory.layout not in layouts[key]:
+        return False
+    latest[key] = directory
+    return True
+
+
+def _fits(page: TiffPage, expected: TiffPage) -> bool:
+    return page.shaped == expected.shaped and page.dtype == expected.dtype
+
+
+def _misfit(page: TiffPage, expected: TiffPage) -> FormatError:
+    return FormatError(
+        f"page {page.index}: expected {_words(expected)}, as on page {expected.index} of "
+        f"{os.path.basename(expected.parent.filehandle.path)}; found {_words(page)}",
+        path=page.parent.filehandle.path,
+        hint="on_error='fill' fills such pages with zeros.",
+    )
 
 
 def _words(page: TiffPage) -> str:

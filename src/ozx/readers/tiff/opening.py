@@ -557,14 +557,15 @@ def listening() -> Iterator[list[str]]:
     said: list[str] = []
     thread = threading.get_ident()
 
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if record.thread == thread:
-                said.append(record.getMessage())
+    def note(record: logging.LogRecord) -> bool:
+        if record.thread == thread:
+            said.append(record.getMessage())
+        return False  # the handler has nothing more to do
 
-    logger, listener = logging.getLogger("tifffile"), Listener(logging.WARNING)
-    logger.addHandler(listener)
+    logger, handler = logging.getLogger("tifffile"), logging.Handler(logging.WARNING)
+    handler.addFilter(note)
+    logger.addHandler(handler)
     try:
         yield said
     finally:
-        logger.removeHandler(listener)
+        logger.removeHandler(handler)

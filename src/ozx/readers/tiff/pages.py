@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.readers.images import FileSet
-from ozx.readers.tiff.layouts import LayoutChecker
+from ozx.readers.tiff.layouts import iter_changes
 from ozx.readers.tiff.series import dimensions_of
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ Corner = dict[str, int]
 Spans = dict[str, tuple[int, int]]
 
 
-class PageMap:
-    """A map from positions in the image to the pages of a TIFF series.
+class PageGrid:
+    """The pages of a TIFF series by their positions in the image.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
     """
@@ -174,8 +174,7 @@ class PageMap:
 
     def remove_misfits(self, files: FileSet) -> list[tuple[int, FormatError]]:
         """Remove the pages with another shape or type than the image; return their numbers, each with an error."""
-        checker = LayoutChecker(self._keyframe, files)
-        changes = dict(checker.iter_changes(self._listed))
+        changes = dict(iter_changes(self._keyframe, files, self._listed))
         misfits = {number: change for number, change in changes.items() if isinstance(change, FormatError)}
         if changes:
             self._offset, self._pages = None, list(self._listed)
@@ -263,7 +262,7 @@ def _divide(
 ) -> tuple[list[Dimension], list[Dimension | None]]:
     """Return the dimensions of a series along which its pages lie, and the dimensions inside each page.
 
-    `lengths` are the lengths of the five dimensions inside a page (see `PageMap`). A dimension of length 1 is None,
+    `lengths` are the lengths of the five dimensions inside a page (see `PageGrid`). A dimension of length 1 is None,
     unless it is the height or width.
     """
     outer = list(dimensions)

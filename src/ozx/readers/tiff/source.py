@@ -16,7 +16,7 @@ from ozx.errors import FormatError
 from ozx.images.pixel_source import PixelSource
 from ozx.places.byte_source import FileSource
 from ozx.readers.images import FileSet, ReadingOptions
-from ozx.readers.tiff.pages import AXES, Corner, PageMap, Spans
+from ozx.readers.tiff.pages import AXES, Corner, PageGrid, Spans
 from ozx.readers.tiff.segments import JPEG, SegmentReader
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class TiffSource:
         self.files = files
         self._recipe = recipe
         self._fills = options.on_error == "fill"
-        self._pages = PageMap(series, options.axes)
+        self._pages = PageGrid(series, options.axes)
         for path in self._pages.paths:
             files[path]  # from now on, it must not change
         #: Descriptions of all missing or unreadable parts found so far, by part.

@@ -14,8 +14,9 @@ from ozx.ome.comment import Comment
 from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import make_finding
+from ozx.zarr.entry_order import order_fault
 from ozx.zarr.json_reading import as_object
-from ozx.zarr.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key, order_fault
+from ozx.zarr.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 
 #: Names and indexes of entries, in the order of the central directory.
 Entries = list[tuple[str, int]]

@@ -1,4 +1,4 @@
-"""The steps that register a file type, as plain data to show and test on any system; carry them out, or list them."""
+"""What is made and removed to register a file type, the same for every system; make the changes, or only list them."""
 
 from __future__ import annotations
 
@@ -29,36 +29,10 @@ NAME = "ozx-toolkit"
 Command = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile:
-    """A step that writes a file that only ozx uses, or changes entries of a property list made in an earlier step."""
-
-    path: str
-    content: bytes | dict[str, Any]  # the bytes, or entries of the list; the value None removes one
-    is_executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RunProgram:
-    """A step that runs a program after the previous steps."""
-
-    arguments: tuple[str, ...]  # the program and its arguments
-    hint: str = ""  # how to install the program
-    makes: str | None = None  # the folder of ours that the program makes; an earlier one is removed before
-
-
-@dataclass(frozen=True, slots=True)
-class SetValue:
-    """A step that sets a string in the Windows registry; the empty `name` is the default value of `key`."""
-
-    key: str
-    name: str
-    value: str
-
-
-Step = WriteFile | RunProgram | SetValue
-#: Requests the Windows shell to reload its file associations.
-NOTIFY_SHELL = RunProgram(("SHChangeNotify",))
+#: The program that requests the Windows shell to reload its file associations: a function of the system.
+NOTIFY_SHELL: Command = ("SHChangeNotify",)
+#: The key, name and text of a registry value; the empty name is the default value of the key.
+RegistryValue = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +40,16 @@ class Desktop:
     """What differs between operating systems: what is made, and everything that is ours, whichever viewer is set."""
 
     system: str  # ``linux``, ``macos`` or ``windows``
-    # returns the steps for a viewer's command, the command of ozx, the converter's, and the viewer's name
-    plan: Callable[[Command, Command, Command, str], tuple[Step, ...]]
+    # makes what registers a viewer's command, the command of ozx, the converter's, and the viewer's name
+    register: Callable[[DesktopChanges, Command, Command, Command, str], None]
     status: Callable[[], Status]  # returns the program that opens ``.ozx`` files now
     # returns remarks about the commands of viewer and ozx
     notes: Callable[[Command, Command], Sequence[str]] = lambda _viewer, _ozx: ()
     files: tuple[str, ...] = ()
-    folders: dict[str, RunProgram] = field(default_factory=dict)  # each with the program that runs before it goes
+    folders: dict[str, Command] = field(default_factory=dict)  # each with the program that runs before it goes
     keys: tuple[str, ...] = ()  # registry keys, with all below them
-    values: tuple[SetValue, ...] = ()  # in keys that other programs use, too
-    afterwards: tuple[RunProgram, ...] = ()
+    values: tuple[RegistryValue, ...] = ()  # in keys that other programs use, too
+    afterwards: tuple[Command, ...] = ()  # the programs that run when something was removed
     old: tuple[str, ...] = ()  # files of earlier versions of ozx
 
 
@@ -86,7 +60,7 @@ What = Literal["write", "change", "delete", "run", "set", "unset"]
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class DesktopChange:
     """One change, made or planned."""
 
     what: What
@@ -99,21 +73,57 @@ class DesktopChanges:
 
     registry: Registry | None
     is_dry: bool = False
-    actions: list[Action] = field(default_factory=list)
+    actions: list[DesktopChange] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)  # of a dry run: programs, and how to install them
 
-    def apply(self, steps: tuple[Step, ...]) -> None:
-        """Carry out the steps in order; without a required program, none of them."""
-        for step in steps:
-            if isinstance(step, RunProgram) and not self.is_dry and not _is_installed(step):
-                raise ResourceError(f"the program {step.arguments[0]} is not installed", hint=step.hint)
-        for step in steps:
-            match step:
-                case WriteFile():
-                    self._write(step)
-                case RunProgram():
-                    self._run(step)
-                case SetValue():
-                    self._set(step)
+    def write(self, path: str, content: bytes, *, is_executable: bool = False) -> None:
+        """Write a file that only ozx uses; one that has this content stays."""
+        now = read_or_none(path)
+        if now == content or not self._add("write" if now is None else "change", path):
+            return
+        target = os.path.realpath(path)
+        # XDG Base Directory Specification: missing folders are created for the user alone.
+        os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
+        _put(target, content, mode=0o755 if is_executable else None)
+
+    def merge(self, path: str, entries: dict[str, Any]) -> None:
+        """Change entries of a property list that a program has made before; the value None removes one."""
+        if self._add("change", path):
+            _put(path, _merged(path, read_or_none(path) or b"", entries))
+
+    def run(self, command: Command, hint: str = "", makes: str | None = None) -> None:
+        """Run a program; `hint` says how to install it, `makes` is a folder of ours that it makes anew."""
+        if self.is_dry and not _is_installed(command):
+            self.missing[command[0]] = hint
+        if makes is not None:
+            self._delete(makes)
+        if not self._add("run", " ".join(command)):
+            return
+        if command == NOTIFY_SHELL:
+            self._registry().notify_shell()
+            return
+        done = subprocess.run(  # noqa: S603 (ours)
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode != 0:
+            output = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+            raise ResourceError(f"{' '.join(command)} failed: {output}")
+
+    def set(self, key: str, name: str, text: str) -> None:
+        """Set a string in the Windows registry."""
+        is_set = self._registry().get(key, name) == text
+        if not is_set and self._add("set", f"{key}\\{name}"):
+            self._registry().set(key, name, text)
+
+    def check_programs(self) -> None:
+        """Raise an error if a program is missing, after a dry run."""
+        for program, hint in self.missing.items():
+            raise ResourceError(f"the program {program} is not installed", hint=hint)
 
     def remove(self, own: Desktop) -> None:
         """Remove what is ours, and folders and registry keys that become empty."""
@@ -122,12 +132,12 @@ class DesktopChanges:
         for folder, program in own.folders.items():
             if os.path.lexists(folder):
                 if _is_installed(program):
-                    self._run(program)
+                    self.run(program)
                 self._delete(folder)
         self._remove_values(own)
-        for step in own.afterwards if self.actions else ():
-            if _is_installed(step):
-                self._run(step)
+        for program in own.afterwards if self.actions else ():
+            if _is_installed(program):
+                self.run(program)
         # Not earlier: update-mime-database wants the folder of the packages, though it be empty.
         for path in (*own.files, *own.folders) if not self.is_dry else ():
             _remove_empty_folders(os.path.dirname(path))
@@ -140,21 +150,8 @@ class DesktopChanges:
                 _remove_empty_folders(os.path.dirname(path))
 
     def _add(self, what: What, target: str) -> bool:
-        self.actions.append(Action(what, target))
+        self.actions.append(DesktopChange(what, target))
         return not self.is_dry
-
-    def _write(self, step: WriteFile) -> None:
-        now = read_or_none(step.path)
-        if isinstance(step.content, dict):
-            if self._add("change", step.path):
-                _put(step.path, _merged(step.path, now or b"", step.content))
-            return
-        if now == step.content or not self._add("write" if now is None else "change", step.path):
-            return
-        target = os.path.realpath(step.path)
-        # XDG Base Directory Specification: missing folders are created for the user alone.
-        os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
-        _put(target, step.content, mode=0o755 if step.is_executable else None)
 
     def _delete(self, path: str) -> None:
         if not os.path.lexists(path) or not self._add("delete", path):
@@ -164,43 +161,14 @@ class DesktopChanges:
         else:
             os.unlink(path)
 
-    def _run(self, step: RunProgram) -> None:
-        if step.makes is not None:
-            self._delete(step.makes)
-        if not self._add("run", " ".join(step.arguments)):
-            return
-        if step == NOTIFY_SHELL:
-            self._registry().notify_shell()
-            return
-        done = subprocess.run(  # noqa: S603 (ours)
-            step.arguments,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-        if done.returncode != 0:
-            output = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-            raise ResourceError(f"{' '.join(step.arguments)} failed: {output}")
-
-    def _set(self, step: SetValue) -> None:
-        is_set = self._registry().get(step.key, step.name) == step.value
-        if not is_set and self._add("set", f"{step.key}\\{step.name}"):
-            self._registry().set(step.key, step.name, step.value)
-
     def _remove_values(self, own: Desktop) -> None:
-        for value in own.values:
-            if self._registry().get(value.key, value.name) == value.value:
-                self._unset(value)
+        for key, name, text in own.values:
+            if self._registry().get(key, name) == text and self._add("unset", f"{key}\\{name}"):
+                self._registry().delete(key, name)
+                self._remove_empty_keys(key)
         for key in own.keys:
             if self._registry().has_key(key):
                 self._delete_key(key)
-
-    def _unset(self, step: SetValue) -> None:
-        if self._add("unset", f"{step.key}\\{step.name}"):
-            self._registry().delete(step.key, step.name)
-            self._remove_empty_keys(step.key)
 
     def _delete_key(self, key: str) -> None:
         if self._add("delete", key):
@@ -217,8 +185,8 @@ class DesktopChanges:
         return self.registry
 
 
-def _is_installed(step: RunProgram) -> bool:
-    return step == NOTIFY_SHELL or shutil.which(step.arguments[0]) is not None
+def _is_installed(command: Command) -> bool:
+    return command == NOTIFY_SHELL or shutil.which(command[0]) is not None
 
 
 def read_or_none(path: str) -> bytes | None:
