@@ -123,7 +123,7 @@ class BoundedPipeline(BatchedCodecPipeline):
         return isinstance(self.array_bytes_codec, ShardingCodec)
 
 
-class _BoundedSharding(ShardingCodec):
+class _BoundedShardingCodec(ShardingCodec):
     """The sharding codec with size limits for inner chunks."""
 
     def __init__(self, **settings: Any) -> None:
@@ -138,7 +138,7 @@ class _BoundedSharding(ShardingCodec):
 
 
 @dataclass(frozen=True)
-class _Wrapper:
+class _WrappedCodec:
     """A codec of zarr-python, whose decoding a subclass limits."""
 
     codec: Any
@@ -156,7 +156,7 @@ class _Wrapper:
 
 
 @dataclass(frozen=True)
-class _BoundedTexts(_Wrapper, ArrayBytesCodec):
+class _BoundedTextCodec(_WrappedCodec, ArrayBytesCodec):
     """A codec for variable-length strings; it checks the number of strings before it allocates memory."""
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
@@ -166,7 +166,7 @@ class _BoundedTexts(_Wrapper, ArrayBytesCodec):
 
 
 @dataclass(frozen=True)
-class _BoundedCompressor(_Wrapper, BytesBytesCodec):
+class _BoundedBytesCodec(_WrappedCodec, BytesBytesCodec):
     """A compressor with a limit on the decompressed size; the codecs before the compressor determine the limit."""
 
     config: Mapping[str, Any]
@@ -226,7 +226,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
         if isinstance(codec, V2Codec):
             return codecs  # its filters are bounded already
         name = _name(codec)
-        is_ours = isinstance(codec, (_BoundedCompressor, _BoundedSharding, _BoundedTexts))
+        is_ours = isinstance(codec, (_BoundedBytesCodec, _BoundedShardingCodec, _BoundedTextCodec))
         if isinstance(codec, ArrayBytesCodec):
             serializer = name
         if is_ours:
@@ -235,7 +235,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
             # zarr-python 3.4 has an order of inner chunks.
             order = {name: getattr(codec, name) for name in ("subchunk_write_order",) if hasattr(codec, name)}
             found.append(
-                _BoundedSharding(
+                _BoundedShardingCodec(
                     chunk_shape=codec.chunk_shape,
                     codecs=_bounded_codecs(tuple(codec.codecs)),
                     index_codecs=codec.index_codecs,
@@ -244,10 +244,10 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
                 )
             )
         elif name in _VARIABLE_LENGTH:
-            found.append(_BoundedTexts(codec))
+            found.append(_BoundedTextCodec(codec))
         elif isinstance(codec, BytesBytesCodec) and name in BOUNDED:
             config = {**getattr(codec, "codec_config", {}), "id": name}
-            found.append(_BoundedCompressor(codec, config, serializer, tuple(before)))
+            found.append(_BoundedBytesCodec(codec, config, serializer, tuple(before)))
         else:
             found.append(codec)
         if isinstance(codec, BytesBytesCodec):

@@ -12,8 +12,7 @@ from typing import Any
 from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.manifest import sha256_line
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, open_view
 from ozx.places.place import Place
 from ozx.zarr.keys import paths_above
 

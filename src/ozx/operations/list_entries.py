@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from ozx.archive.records import method_name
 from ozx.calls import public_call
 from ozx.errors import resource_errors
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
 from ozx.places.place import Place
 
 

@@ -19,7 +19,6 @@ from ozx.atomic.targets import check_target, naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.cloud.upload import check_absent
 from ozx.errors import OzxError, PartialFileWarning, ResourceError, UsageError, resource_errors
-from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sinks.output import upload_file
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.places.byte_source import FileSource
@@ -30,7 +29,7 @@ from ozx.store.after_fork import renew_after_fork
 from ozx.store.finishing import contents_of, finish
 from ozx.store.growing_file import GrowingFile, Slot
 from ozx.store.partial_file import left_behind_warning
-from ozx.store.reading import ArchiveSession
+from ozx.store.reading import ArchiveSession, requested_span
 from ozx.store.sorted_keys import SortedKeys
 
 # Freeing a file of this size takes 20 ms; a larger file is freed in a thread, although forking then causes a warning.

@@ -19,7 +19,7 @@ from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.flow.sources.opening import at_root, open_view
+from ozx.flow.sources.browsing import at_root, open_view
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.ome.comment import parse_comment

@@ -381,7 +381,7 @@ def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeyp
     def refuse(*args):
         raise AssertionError(args)
 
-    monkeypatch.setattr(repaired_names._NameRepairer, "repair", refuse)
+    monkeypatch.setattr(repaired_names, "_repair_name", refuse)
     monkeypatch.setattr(archive_keys, "sorted_by_hierarchy", refuse)
     assert repair(tmp_path / "a.ozx") == (set(), values)
 

@@ -27,9 +27,8 @@ from ozx.flow.chunks.block_transcoding import (
 )
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.spool import open_spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
-from ozx.flow.entry import Entry, Part, read_part
+from ozx.flow.entry import Entry, Part, open_spool, read_part
 from ozx.ome.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.threads import Workers, in_order
 from ozx.zarr.entry_order import hierarchy_order

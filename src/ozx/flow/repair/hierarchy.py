@@ -20,8 +20,8 @@ from ozx.archive.other_formats import describe_names
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, FLAG_DATA_DESCRIPTOR, LOCAL_SIGNATURE, STORED
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow.repair.names import Fault, RepairedNames, repair_names
-from ozx.flow.repair.source import Changes, Repair, RepairedSource
+from ozx.flow.repair.names import Fault, RepairedKeys, repair_names
+from ozx.flow.repair.source import Repair, RepairedSource
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
 from ozx.flow.sources.browsing import similar_nodes
@@ -56,8 +56,10 @@ if TYPE_CHECKING:
 # Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated consolidated metadata.
 
 
-def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
-    """Return the metadata changes that repair a Zarr v3 hierarchy.
+def repair_documents(
+    source: Source, metadata: Sequence[str], legacy: Sequence[str]
+) -> tuple[dict[str, bytes], list[Repair]]:
+    """Return new and changed documents that repair a Zarr v3 hierarchy, by key, and the repairs.
 
     Read the root's ``zarr.json``, the documents above missing groups, and the documents that ``consolidated_metadata``
     copies. Drop copies that differ from the documents, or that a new group makes incomplete, because zarr-python
@@ -76,7 +78,7 @@ def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[s
 
     repairs += _add_groups(source.name, nodes, missing, read, written)
     repairs += _drop_copies(nodes, missing, read, written)
-    return Changes(metadata, written, frozenset(legacy)), repairs
+    return written, repairs
 
 
 def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
@@ -258,15 +260,18 @@ def _open_archive(file: FileSource | RemoteSource, node: str) -> RepairedSource:
     source = ArchiveSource(reader, keys)
     legacy = [key.removeprefix(root) for key in names.legacy if key.startswith(root)]
     repairs = [*name_repairs(names), *repairs, *key_repairs(keys, reader.columns, file.name)]
-    zarr_format, changes, of_documents = _repair_metadata(source, keys.metadata, list(dict.fromkeys(legacy)))
+    legacy = list(dict.fromkeys(legacy))
+    zarr_format, written, of_documents = _repair_metadata(source, keys.metadata, legacy)
     version = None
     if zarr_format == 3:
         version = version_of(parse_document(source.read(ROOT_METADATA), ROOT_METADATA))
     repairs += container_repairs(reader, keys, version, is_ome_zip=zarr_format == 3 and not node)
-    return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], [*names.litter, *left_out], file)
+    repairs += of_documents
+    left_out = [*names.litter, *left_out]
+    return RepairedSource(source, zarr_format, keys.metadata, legacy, written, repairs, left_out, file)
 
 
-def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
+def _cut_to_root(names: RepairedKeys, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
     """Make names relative to the root; return the root's prefix, the repairs, and the names outside the root."""
     raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
     metadata = [raw.decode("utf-8") for raw in raw_metadata]
@@ -290,9 +295,10 @@ def _open_directory(path: str) -> RepairedSource:
     source = DirectorySource(listing)
     litter = [name for name in listing.left_out if not name.endswith("/")]
     repairs = [*litter_repairs(litter), *(_root_repairs(root, outside) if root else ())]
-    zarr_format, changes, of_documents = _repair_metadata(source, listing.metadata, listing.legacy_keys)
+    metadata, legacy = listing.metadata, listing.legacy_keys
+    zarr_format, written, of_documents = _repair_metadata(source, metadata, legacy)
     left_out = [*listing.left_out, *outside]
-    return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], left_out)
+    return RepairedSource(source, zarr_format, metadata, legacy, written, [*repairs, *of_documents], left_out)
 
 
 def _open_remote_directory(url: str) -> RepairedSource:
@@ -303,15 +309,17 @@ def _open_remote_directory(url: str) -> RepairedSource:
     refuse_folder_of_images(listing)
     if not listing.metadata and not listing.legacy_keys:
         choose_root((), source.name, files=list(islice(listing.iter_keys(), _FEW)))
-    zarr_format, changes, repairs = _repair_metadata(source, listing.metadata, listing.legacy_keys)
-    return RepairedSource(source, zarr_format, changes, [*litter_repairs(listing.left_out), *repairs], listing.left_out)
+    metadata, legacy, left_out = listing.metadata, listing.legacy_keys, listing.left_out
+    zarr_format, written, repairs = _repair_metadata(source, metadata, legacy)
+    repairs = [*litter_repairs(left_out), *repairs]
+    return RepairedSource(source, zarr_format, metadata, legacy, written, repairs, left_out)
 
 
 def _repair_metadata(
     source: Source, metadata: Sequence[str], legacy: Sequence[str]
-) -> tuple[Literal[2, 3], Changes, list[Repair]]:
+) -> tuple[Literal[2, 3], dict[str, bytes], list[Repair]]:
     if not metadata:
-        return 2, Changes(), []
+        return 2, {}, []
     if ROOT_METADATA not in source:
         raise FormatError(
             f"expected one version of Zarr; the root is Zarr v2, {metadata[0]} is Zarr v3",
@@ -319,8 +327,7 @@ def _repair_metadata(
             rule="rfc9/one-hierarchy",
             hint="Move the nodes of one version into another directory.",
         )
-    changes, repairs = repair_documents(source, metadata, legacy)
-    return 3, changes, repairs
+    return 3, *repair_documents(source, metadata, legacy)
 
 
 def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> list[Repair]:
@@ -333,7 +340,7 @@ def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> 
     return repairs
 
 
-def name_repairs(names: RepairedNames) -> Iterator[Repair]:
+def name_repairs(names: RepairedKeys) -> Iterator[Repair]:
     """Yield the repairs of entry names."""
     kinds: tuple[tuple[Fault, str, str, str], ...] = (
         ("backslash", "zip/name", "names with backslashes between components", "slashes now"),

@@ -14,9 +14,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from ozx.archive.names.decoding import name_fault
-from ozx.archive.recovery.directory import Evidence
-from ozx.archive.recovery.entries import LOCAL, ONE, TWO, LostEntry, repeated_names
-from ozx.archive.recovery.scan import iter_found_value
+from ozx.archive.recovery.directory import LOCAL, ONE, TWO, RecoveredDirectory, repeated_names
+from ozx.archive.recovery.scan import LostEntry, iter_found_value
 from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry
 from ozx.ome.partial_hierarchy import PartialHierarchy, document_key, parents_of, parse_metadata
@@ -56,10 +55,10 @@ class LostChunk:
 
 
 @dataclass(slots=True)
-class Salvage:
+class RecoveredHierarchy:
     """The values to write in archive order, and the lost values."""
 
-    evidence: Evidence  # the findings of the scan
+    directory: RecoveredDirectory  # the entries found in the file
     hierarchy: PartialHierarchy
     indices: list[int] = field(default_factory=list)  # the entries to write
     names: dict[int, str] = field(default_factory=dict)  # keys that differ from the name in the local header
@@ -77,49 +76,49 @@ class Salvage:
 
     def key(self, index: int) -> str:
         """Return the key that an entry of the damaged archive gets."""
-        return self.names.get(index) or self.evidence.entries.names[index]
+        return self.names.get(index) or self.directory.entries.names[index]
 
     def entry(self, index: int) -> FoundEntry:
         """Return an entry of the damaged archive under its assigned key."""
-        return self.evidence.entries[index]._replace(name=self.key(index))
+        return self.directory.entries[index]._replace(name=self.key(index))
 
     @property
     def is_complete(self) -> bool:
         """Whether every expected value is present, and every value and key is confirmed."""
         gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed or self.unlisted
-        return self.evidence.is_accounted and not gaps
+        return self.directory.is_accounted and not gaps
 
 
 _NUMBERS = re.compile("(/[0-9]+)+")
 
 
-def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) -> Salvage:
+def salvage(source: ByteSource, directory: RecoveredDirectory, *, is_ordered: bool = True) -> RecoveredHierarchy:
     """Return the recoverable content of a damaged archive.
 
     `is_ordered`: whether the order of entries can show that a name is damaged. It cannot in a file that was never
     finished, because a writer adds values in the order of their arrival.
     """
-    resolver = _KeyResolver(source, evidence, is_ordered=is_ordered)
-    resolver.read_documents()
-    resolver.settle_disputes()
-    resolver.check_values()
-    resolver.take_last_values()
-    resolver.complete_nodes()
-    resolver.confirm_by_counting()
-    return resolver.finish()
+    keys = _AssignedKeys(source, directory, is_ordered=is_ordered)
+    keys.read_documents()
+    keys.settle_disputes()
+    keys.check_values()
+    keys.take_last_values()
+    keys.complete_nodes()
+    keys.confirm_by_counting()
+    return keys.finish()
 
 
-class _KeyResolver:
-    def __init__(self, source: ByteSource, evidence: Evidence, *, is_ordered: bool) -> None:
+class _AssignedKeys:
+    def __init__(self, source: ByteSource, directory: RecoveredDirectory, *, is_ordered: bool) -> None:
         self._source = source
         self._is_finished = is_ordered
-        self._is_ordered = is_ordered and not evidence.has_holes
-        self._evidence = evidence
-        self._result = Salvage(evidence, PartialHierarchy(), lost=list(evidence.lost))
-        self._order = [int(index) for index in evidence.order]
+        self._is_ordered = is_ordered and not directory.has_holes
+        self._directory = directory
+        self._result = RecoveredHierarchy(directory, PartialHierarchy(), lost=list(directory.lost))
+        self._order = [int(index) for index in directory.order]
         self._rejected: set[int] = set()
         self._around: dict[int, tuple[str | None, str | None]] = {}
-        self._unsettled = {index for index in self._order if index in evidence.disputed}
+        self._unsettled = {index for index in self._order if index in directory.disputed}
         self._settled: set[int] = set()
         self._exchanged: set[int] = set()
         self._doubts: list[tuple[int, int]] = []
@@ -155,7 +154,7 @@ class _KeyResolver:
                 document = parse_metadata(name, self._read(index))
                 if document is not None:
                     self._result.hierarchy.add(name, document)
-                elif self._evidence.names_by[index] < TWO:
+                elif self._directory.names_by[index] < TWO:
                     self._reject(index, "its name is damaged: it is a metadata key, but the value is not metadata")
 
     def _wanted_nodes(self) -> set[str]:
@@ -180,12 +179,12 @@ class _KeyResolver:
         """Choose one name of each entry that has two names; reject the entry if both names have equal evidence."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
-        listed = Counter(self._evidence.listed if disputed else ())
-        local = {self._evidence.entries.names[index] for index in disputed}
-        central = {self._evidence.disputed[index] for index in disputed}
+        listed = Counter(self._directory.listed if disputed else ())
+        local = {self._directory.entries.names[index] for index in disputed}
+        central = {self._directory.disputed[index] for index in disputed}
         self._look_around()
         for index in disputed:
-            names = self._evidence.entries.names[index], self._evidence.disputed[index]
+            names = self._directory.entries.names[index], self._directory.disputed[index]
             weights = [self._weight(index, name, wanted) for name in names]
             if listed[names[0]] or names[1] in local:
                 weights[0] = 0  # the local header belongs to another entry, or this entry's own header is elsewhere
@@ -210,7 +209,7 @@ class _KeyResolver:
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
         """Mark an earlier entry as doubtful if its name is one of `names`: entry `index` may replace it."""
-        starts = self._evidence.entries.starts
+        starts = self._directory.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
                 self._doubts.append((index, other))
@@ -270,7 +269,7 @@ class _KeyResolver:
     @cached_property
     def _taken(self) -> set[str]:
         """The keys of accepted entries and of entries known to be lost."""
-        return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
+        return {self._name(index) for index in self._kept()} | {entry.name for entry in self._directory.lost}
 
     @cached_property
     def _folders(self) -> set[str]:
@@ -291,7 +290,7 @@ class _KeyResolver:
         if not self._is_ordered or not self._order:
             self._around.update(dict.fromkeys(self._unsettled, (None, None)))
             return
-        if not self._unsettled and min(map(self._evidence.names_by.__getitem__, self._order)) == TWO:
+        if not self._unsettled and min(map(self._directory.names_by.__getitem__, self._order)) == TWO:
             return
         before: tuple[str | None, ArchiveRank] = None, ()
         here: tuple[int, str, ArchiveRank] | None = None
@@ -323,15 +322,15 @@ class _KeyResolver:
         The same applies to metadata of an unfinished file, because a writer writes a new draft before it erases the old
         draft.
         """
-        entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
+        entries, result, cut_off = self._directory.entries, self._result, self._directory.cut_off
         kept = [index for index in self._kept() if index not in self._unsettled]
         names = [self._name(index) for index in kept]
         for places in repeated_names(names).values():
             result.repeated += 1
             indices = [kept[place] for place in places]
-            self._rejected.update(set(indices) - {self._evidence.choose(indices)})
-        lost = {entry.name: entry for entry in self._evidence.lost}
-        rejected = result.lost[len(self._evidence.lost) :]
+            self._rejected.update(set(indices) - {self._directory.choose(indices)})
+        lost = {entry.name: entry for entry in self._directory.lost}
+        rejected = result.lost[len(self._directory.lost) :]
         for index in [index for index in self._kept() if self._name(index) in lost] if lost else ():
             entry = lost[self._name(index)]
             if entry.start < entries.starts[index]:
@@ -356,7 +355,7 @@ class _KeyResolver:
                 hierarchy.add(key, parse_metadata(key, copy) or {})
         for index in self._kept():
             array = self._lost_array(self._name(index), lost)
-            if array is not None and has_nodes and (array in lost or not self._evidence.is_whole):
+            if array is not None and has_nodes and (array in lost or not self._directory.is_whole):
                 self._rejected.add(index)
                 result.orphans[array] = result.orphans.get(array, 0) + 1
         if has_nodes:
@@ -368,21 +367,21 @@ class _KeyResolver:
         missing = [path for path in missing_groups(hierarchy.nodes) if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
         for path in missing:
-            if path in lost or (not self._evidence.is_whole and (below[path] > 1 or path in hierarchy.mentioned)):
+            if path in lost or (not self._directory.is_whole and (below[path] > 1 or path in hierarchy.mentioned)):
                 self._result.made[document_key(path)] = hierarchy.empty_group()
                 hierarchy.nodes[path] = "group"
-        alone = {path for path in missing if path not in hierarchy.nodes and not self._evidence.is_whole}
+        alone = {path for path in missing if path not in hierarchy.nodes and not self._directory.is_whole}
         for index in self._unconfirmed() if alone else ():
             if not alone.isdisjoint(parents_of(self._name(index))):
                 self._reject(index, "its name is likely damaged: no other entry is in its group or names the group")
 
     def confirm_by_counting(self) -> None:
         """Confirm keys by elimination: chunks of complete grids, and nodes that other metadata refers to."""
-        evidence, hierarchy = self._evidence, self._result.hierarchy
-        single = [index for index in self._kept() if evidence.names_by[index] < TWO]
+        directory, hierarchy = self._directory, self._result.hierarchy
+        single = [index for index in self._kept() if directory.names_by[index] < TWO]
         # Local headers of streamed entries have a name but no CRC-32, so that their names may have been exchanged.
-        has_local = len(single) > 1 and any(evidence.names_by[index] == LOCAL for index in single)
-        if not evidence.is_accounted or self._result.lost or has_local:
+        has_local = len(single) > 1 and any(directory.names_by[index] == LOCAL for index in single)
+        if not directory.is_accounted or self._result.lost or has_local:
             single = []
         counted = Counter(hierarchy.role(name).array for name in (self._names() if single else ()))
         needed, proven = {"", *hierarchy.mentioned, *map(node_of, hierarchy.nodes)}, set()
@@ -393,10 +392,10 @@ class _KeyResolver:
                 role.kind == "metadata" and node_of(self._name(index)) in needed
             ):
                 proven.add(index)
-                evidence.names_by[index] = TWO
+                directory.names_by[index] = TWO
         for index, older in self._doubts:
             if index not in proven:
-                evidence.names_by[older] = ONE
+                directory.names_by[older] = ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
         """Return the array of the chunk `name` if this array has no metadata, else None."""
@@ -409,10 +408,10 @@ class _KeyResolver:
         is_known = array is None or array in hierarchy.grids or hierarchy.role(name).kind != "file"
         return None if is_known else array
 
-    def finish(self) -> Salvage:
-        result, names_by = self._result, self._evidence.names_by
+    def finish(self) -> RecoveredHierarchy:
+        result, names_by = self._result, self._directory.names_by
         result.indices = list(self._kept())
-        unlisted = (name for name in sorted(self._evidence.unlisted) if not name.endswith("/"))
+        unlisted = (name for name in sorted(self._directory.unlisted) if not name.endswith("/"))
         result.unlisted = [name for name in unlisted if result.hierarchy.role(name).kind != "misfit"]
         result.unconfirmed = sum(names_by[index] < TWO for index in result.indices)
         if any(first >= second for first, second in pairwise(map(archive_rank, self._names()))):
@@ -430,21 +429,21 @@ class _KeyResolver:
 
     def _unconfirmed(self) -> list[int]:
         """Return the entries whose name is undisputed, but confirmed by only one header."""
-        names_by = self._evidence.names_by
+        names_by = self._directory.names_by
         return [index for index in self._kept() if names_by[index] < TWO and index not in self._settled]
 
     def _reject(self, index: int, reason: str, name: str | None = None) -> None:
         self._rejected.add(index)
-        start = self._evidence.entries.starts[index]
+        start = self._directory.entries.starts[index]
         self._result.lost.append(LostEntry(name or self._name(index), reason, start))
 
     def _is_document(self, index: int) -> bool:
         """Return whether the value is a ``zarr.json`` document."""
-        first = next(iter_found_value(self._source, self._evidence.entries[index]), b"")
+        first = next(iter_found_value(self._source, self._directory.entries[index]), b"")
         return first.lstrip().startswith(b"{") and parse_metadata(METADATA, self._read(index)) is not None
 
     def _read(self, index: int) -> bytes:
-        entry = self._evidence.entries[index]
+        entry = self._directory.entries[index]
         is_short = self._long.takes(entry.size, f"{index}/{METADATA}" if is_metadata_key(self._name(index)) else "")
         return b"".join(iter_found_value(self._source, entry)) if is_short else b""
 
@@ -459,7 +458,7 @@ Region = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayLoss:
+class DamagedArray:
     """The lost and doubtful chunks of one array; of a sharded array, the chunks inside of its shards."""
 
     path: str
@@ -502,7 +501,7 @@ class ArrayLoss:
         }
 
 
-def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLoss]:
+def count_losses(salvage: RecoveredHierarchy, restored: Iterable[str] = ()) -> list[DamagedArray]:
     """Return the losses of all arrays that are or may be damaged, sorted by path.
 
     `restored` holds the keys of values that are not in the archive, but were made from chunks of another file.
@@ -528,13 +527,13 @@ def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLo
     lost = {node_of(entry.name) for entry in salvage.lost if is_metadata_key(entry.name)}
     arrays = set(salvage.orphans) | {path for path in lost if path in hierarchy.mentioned}
     losses += [
-        _placed(hierarchy, ArrayLoss(path, None, salvage.orphans.get(path, 0), None, None, is_lost=True))
+        _placed(hierarchy, DamagedArray(path, None, salvage.orphans.get(path, 0), None, None, is_lost=True))
         for path in arrays - hierarchy.nodes.keys()
     ]
     return sorted(losses, key=lambda loss: loss.path)
 
 
-def all_losses(salvage: Salvage, arrays: Iterable[ArrayLoss]) -> list[Loss]:
+def all_losses(salvage: RecoveredHierarchy, arrays: Iterable[DamagedArray]) -> list[Loss]:
     """Return what the recovered file lacks: chunks, groups whose metadata is lost, and chunks without a proof."""
     losses = [array.loss for array in arrays]
     groups = (node_of(key) for key in salvage.made if key not in salvage.copied)
@@ -546,29 +545,29 @@ def all_losses(salvage: Salvage, arrays: Iterable[ArrayLoss]) -> list[Loss]:
     for path, chunks in kept.items():
         grid, region = salvage.hierarchy.grids[path], _box(_regions(chunks))
         count, total = (0, 0) if grid is None else (sum(map(grid.chunks_in, _regions(chunks))), grid.total_chunks)
-        found = _placed(salvage.hierarchy, ArrayLoss(path, total, 0, count, region)).loss
+        found = _placed(salvage.hierarchy, DamagedArray(path, total, 0, count, region)).loss
         losses.append({{"missing": "doubtful"}.get(name, name): value for name, value in found.items()})
     return losses
 
 
-def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
+def _loss(salvage: RecoveredHierarchy, path: str, there: ChunkTally, gone: ChunkTally) -> DamagedArray | None:
     """Return the loss of one array from the counts of its found and lost chunks; None if nothing is lost."""
     inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
     grid, region, missing = there.grid, None, 0
-    may_be_empty = not salvage.evidence.is_whole and there.found < grid.total
+    may_be_empty = not salvage.directory.is_whole and there.found < grid.total
     if may_be_empty:
         region, missing = there.missing_region(), grid.total_chunks - there.found_chunks
-    elif gone.found and salvage.evidence.is_whole:
+    elif gone.found and salvage.directory.is_whole:
         region, missing = gone.region(), gone.found_chunks
     elif not inside:
         return None
     within = sum(map(grid.chunks_in, _regions(inside)))
     region = _box([*([region] if region else []), *_regions(inside)])
     counts = grid.total_chunks, there.found_chunks - within, missing + within
-    return _placed(salvage.hierarchy, ArrayLoss(path, *counts, region, may_be_empty=may_be_empty))
+    return _placed(salvage.hierarchy, DamagedArray(path, *counts, region, may_be_empty=may_be_empty))
 
 
-def _placed(hierarchy: PartialHierarchy, loss: ArrayLoss) -> ArrayLoss:
+def _placed(hierarchy: PartialHierarchy, loss: DamagedArray) -> DamagedArray:
     """Return a loss with the image to which its array belongs, and with the names of its axes."""
     node, level = hierarchy.level_of(loss.path)
     return replace(loss, node=node, level=level, axes=hierarchy.axes.get(loss.path, ()))

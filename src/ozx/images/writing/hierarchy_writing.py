@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ozx.codecs.buffers import take_buffer
-from ozx.codecs.chunk_codecs import Allocate
+from ozx.codecs.chunk_codecs import Allocate, take_buffer
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
