@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from ozx.errors import OzxError, UsageError
 from ozx.file_changes import modified
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
+from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.manifest import (
@@ -35,9 +36,8 @@ from ozx.flow.source_removal import (
     removal_turn,
     remove_source,
 )
-from ozx.flow.sources.directory import DirectorySource, iter_files
+from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
-from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.ome.ro_crate import CRATE, Credits
 from ozx.places.place import Place
@@ -54,21 +54,6 @@ if TYPE_CHECKING:
 
 #: The root at the top of the archive (RFC-9); or in its only folder, as the BioImage Archive asks for.
 LAYOUTS = ("ozx", "bioimage-archive")
-
-# Plan the copy of a directory, byte for byte.
-
-
-def plan_copy(source: DirectorySource | RemoteDirectorySource) -> Plan:
-    """Return the plan that copies a listed directory; read no file yet."""
-    listing = source.listing
-    metadata = StoredValues(listing.metadata, source.read)
-    if isinstance(source, DirectorySource):
-        return Plan(metadata, lambda _: iter_files(listing), listing.count_bytes, listing.legacy_keys, files=listing)
-
-    def iter_data() -> Iterator[Entry]:
-        return (source.entry(key) for key in listing.iter_keys() if key not in metadata)
-
-    return Plan(metadata, lambda _: iter_data(), source.count_bytes, listing.legacy_keys)
 
 
 @dataclass(frozen=True, slots=True)

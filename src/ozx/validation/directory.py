@@ -11,7 +11,7 @@ from ozx.errors import FormatError, raise_error
 from ozx.flow.entry import FileSpan
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Listing, list_directory
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.source import StoredDocuments
 from ozx.places.positional_reading import open_for_reading
 from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
@@ -84,15 +84,17 @@ def _report_archives(keys: Sequence[str]) -> Iterator[Finding]:
 def _check_nodes(source: DirectorySource | RemoteDirectorySource, options: Options) -> Iterator[Finding]:
     listing = source.listing
     rules = None if options.level == "archive" else NodeRules(options)
-    nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=None if rules is None else rules.look)
+    nodes, faults = read_nodes(
+        StoredDocuments(listing.metadata, source.read), look=None if rules is None else rules.look
+    )
     yield from check_read_faults(faults)
-    legacy = StoredValues(listing.legacy_keys, source.read)
+    legacy = StoredDocuments(listing.legacy_keys, source.read)
     yield from check_nodes(nodes, listing.legacy_keys, listing.iter_keys(), legacy, folder=listing.root)
     yield from check_sharding(nodes, listing.iter_keys())
     if rules is None:
         return
     if not nodes and listing.legacy_keys:
-        nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
+        nodes, faults = read_legacy_nodes(StoredDocuments(listing.legacy_keys, source.read), (), rules.look)
         yield from check_read_faults(faults)
     yield from rules.findings(nodes, source.exists)
     if options.level == "data":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.audit.local_headers import LocalHeaders
+from ozx.archive.audit.local_headers import LocalHeaderTable
 from ozx.archive.coalesced_reads import read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.directory import EndOfDirectory
@@ -70,7 +70,7 @@ class Layout:
         source: ByteSource,
         end: EndOfDirectory,
         columns: Columns,
-        local: LocalHeaders,
+        local: LocalHeaderTable,
         inside: _Numbers,
         order: _Numbers,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.directory import EndOfDirectory, read_end
-from ozx.archive.entry_reading import ReadAhead, says_nothing_of_sizes
+from ozx.archive.entry_reading import ReadAheadSource, says_nothing_of_sizes
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import (
@@ -118,7 +118,7 @@ class Scan:
 
     def __init__(self, source: ByteSource) -> None:
         self._size = source.size()
-        self._ahead = ReadAhead(source, COPY)
+        self._ahead = ReadAheadSource(source, COPY)
         self._search = ValueSearch(self._ahead)
         self.end = end = _read_end(source)  # the end records; None if they are damaged or missing
         # If bytes lie before and behind the archive that the end records describe, it may be an archive in a value.

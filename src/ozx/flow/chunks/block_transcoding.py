@@ -25,7 +25,7 @@ _GZIP = ("gzip", "numcodecs.gzip")
 
 
 @dataclass(frozen=True, slots=True)
-class Transcoding:
+class TranscodingCodec:
     """The decoder and the encoder of an array, picklable for other processes."""
 
     old: PixelCodec
@@ -50,7 +50,7 @@ class UndecodableError(Exception):
     """Error for a chunk that cannot be decoded; `args` contains the chunk's coordinates and the reason."""
 
 
-def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
+def open_transcoding(old: Document, new: Document, path: str) -> TranscodingCodec:
     """Return the decoder and encoder that convert an array from one ``zarr.json`` document to another."""
     from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
@@ -68,10 +68,10 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
         # gzip stores the time; ozx can remove it only if gzip is the last codec, or only crc32c follows.
         raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
-    return Transcoding(open_codec(old, path), open_codec(plain, path), path, names, is_checked=not is_exact(plain))
+    return TranscodingCodec(open_codec(old, path), open_codec(plain, path), path, names, is_checked=not is_exact(plain))
 
 
-def transcode_block(transcoding: Transcoding, block: StoredBlock) -> list[tuple[Lengths, bytes]]:
+def transcode_block(transcoding: TranscodingCodec, block: StoredBlock) -> list[tuple[Lengths, bytes]]:
     """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
     Raise `UnsupportedError` if a chunk does not decode to its pixels.
@@ -92,7 +92,7 @@ def transcode_block(transcoding: Transcoding, block: StoredBlock) -> list[tuple[
     return [(place, _without_time(data, transcoding.new_codecs)) for place, data in found if data is not None]
 
 
-def _inexact(transcoding: Transcoding, reason: str = "") -> UnsupportedError:
+def _inexact(transcoding: TranscodingCodec, reason: str = "") -> UnsupportedError:
     return UnsupportedError(
         f"{transcoding.path or 'the root'}: expected codecs that keep every value; the chain "
         f"{', '.join(transcoding.new_codecs)} changes values{reason}",
@@ -112,7 +112,7 @@ def _is_kept(codec: PixelCodec, encoded: list[bytes | None], pieces: list[NDArra
     )
 
 
-def _decode(transcoding: Transcoding, block: StoredBlock) -> NDArray[Any]:
+def _decode(transcoding: TranscodingCodec, block: StoredBlock) -> NDArray[Any]:
     """Return the pixels of a block; raise `UndecodableError` if a chunk cannot be decoded."""
     codec = transcoding.old
     values = np.empty([part.stop - part.start for part in block.box], codec.dtype)

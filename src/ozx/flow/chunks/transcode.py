@@ -20,7 +20,7 @@ from ozx.codecs.pixel_codec import readable_document
 from ozx.errors import FormatError, UsageError
 from ozx.flow.chunks.block_transcoding import (
     StoredBlock,
-    Transcoding,
+    TranscodingCodec,
     UndecodableError,
     open_transcoding,
     transcode_block,
@@ -75,11 +75,11 @@ def iter_transcoded(
     if old_layout.shape != new_layout.shape:
         raise UsageError(f"{path or 'the root'}: expected two documents of the same array; their shapes differ")
     unsharded = parse_layout(relayout_document(new, None), path, zarr_understands)
-    return _Transcoder(stored, old_layout, new_layout, unsharded, transcoding, path).iter_entries(workers)
+    return _TranscodedArray(stored, old_layout, new_layout, unsharded, transcoding, path).iter_entries(workers)
 
 
-class _Transcoder:
-    """Transcoder of one array, block by block."""
+class _TranscodedArray:
+    """An array that is transcoded block by block."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class _Transcoder:
         old: ArrayLayout,
         new: ArrayLayout,
         unsharded: ArrayLayout,
-        transcoding: Transcoding,
+        transcoding: TranscodingCodec,
         path: str,
     ) -> None:
         self._stored = stored

@@ -1,5 +1,7 @@
 """Make plans from a source; a plan lists the entries to write.
 
+``copy``
+    The files of a directory as they are.
 ``relayout``, ``arrays``
     A hierarchy in another layout or version, and the entries of its arrays.
 ``ome_version``

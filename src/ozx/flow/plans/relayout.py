@@ -11,7 +11,7 @@ from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, Treatment, iter_planned
-from ozx.flow.sources.source import Source, StoredValues
+from ozx.flow.sources.source import Source, StoredDocuments
 from ozx.ome.relayout.layout_choice import (
     LayoutChoice,
     axes_of_images,
@@ -59,7 +59,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
     legacy = [key for key in source.iter_keys() if is_legacy_metadata_key(key)]
     if legacy and METADATA not in source:
         return _plan_upgrade(source, layout, legacy)
-    return _Relaying(source, layout).plan()
+    return _RelayoutPlanner(source, layout).plan()
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
@@ -98,7 +98,7 @@ def _make_plan(
     )
 
 
-class _Relaying:
+class _RelayoutPlanner:
     """Planner of Zarr v3 hierarchies; an array that already has the requested layout is copied."""
 
     def __init__(self, source: Source, layout: LayoutChoice) -> None:
@@ -118,7 +118,7 @@ class _Relaying:
             arrays = self._relay()
         source, changed = self._source, self._changed
         keys = sorted((key for key in source.iter_keys() if is_metadata_key(key)), key=breadth_first)
-        metadata = StoredValues(keys, lambda key: changed[key] if key in changed else source.read(key))
+        metadata = StoredDocuments(keys, lambda key: changed[key] if key in changed else source.read(key))
         return _make_plan(source, metadata, arrays, self._notes, copied=len(self._arrays) - len(arrays))
 
     def _read(self) -> None:
@@ -206,7 +206,7 @@ class _Relaying:
 def _plan_upgrade(source: Source, layout: LayoutChoice, legacy: list[str]) -> RelayoutPlan:
     """Plan the conversion from Zarr v2 to v3: every array gets a new document and new chunk keys."""
     keys = [*legacy, *(key for key in source.iter_keys() if is_metadata_key(key))]
-    stored = StoredValues(keys, source.read)
+    stored = StoredDocuments(keys, source.read)
     upgraded = upgrade_hierarchy(stored, keep_numcodecs=layout.keep_numcodecs, path=source.name)
     for refusal in upgraded.refusals:
         raise _and_more(refusal, len(upgraded.refusals) - 1)

@@ -11,7 +11,7 @@ from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry, LazyPart, Part
 from ozx.flow.plan import Plan
 from ozx.flow.repair.salvage import RecoveredHierarchy
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.source import StoredDocuments
 from ozx.places.byte_source import ByteSource
 from ozx.zarr.entry_order import archive_rank
 from ozx.zarr.keys import breadth_first, is_metadata_key
@@ -38,7 +38,7 @@ def plan_salvage(source: ByteSource, found: RecoveredHierarchy, added: Sequence[
 
     metadata = sorted({*filter(is_metadata_key, entries), *found.made}, key=breadth_first)
     return Plan(
-        StoredValues(metadata, read),
+        StoredDocuments(metadata, read),
         data,
         lambda: (
             sum(found.entry(index).size for index in found.indices)

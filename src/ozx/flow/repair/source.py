@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -20,17 +19,9 @@ if TYPE_CHECKING:
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """One kind of repair, with a description for the user."""
-
-    id: str  # id of the rule that the fault breaks, or one of `OWN_IDS`
-    message: str  # the fault and its repair, in one sentence
-
-    @classmethod
-    def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
-        """Return the repair of `count` faults of the same kind."""
-        return cls(identifier, f"{what}: {count:,}{'' if first is None else f', the first {first!r}'}; {done}")
+#: One kind of repair: the id of the rule that the fault breaks, or one of `OWN_IDS`; the fault and its repair, in one
+#: sentence.
+Repair = tuple[str, str]
 
 
 class RepairedSource:
@@ -69,7 +60,7 @@ class RepairedSource:
     @property
     def repaired(self) -> tuple[str, ...]:
         """The repairs, as one sentence each."""
-        return tuple(repair.message for repair in self.repairs)
+        return tuple(message for _, message in self.repairs)
 
     @property
     def remote(self) -> RemoteSource | RemoteFolder | None:

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
-from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
+from ozx.archive.entry_reading import ReadAheadSource, find_data, iter_value
 from ozx.archive.names.decoding import check_order, entry_name
 from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError, UsageError
@@ -74,7 +74,7 @@ class ArchiveView:
         self._starts: list[int] = []
         self._is_sorted = False
         # Metadata documents read in sequence are mostly adjacent.
-        self._ahead = ReadAhead(source, ahead, keeps=True)
+        self._ahead = ReadAheadSource(source, ahead, keeps=True)
         self._long = LongDocuments()
 
     @property
