@@ -378,7 +378,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
         manifest = manifest_of_archive(place, result.source)
-        result = replace(result, manifest_sha256=write_manifest(run.output, manifest))
+        result = replace(result, manifest_sha256=write_manifest(run.output, result.source, manifest))
     notes = (*result.notes, *plan.all_notes())
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
@@ -403,12 +403,12 @@ def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     checking = check if is_checked else None
     with run.output.file(expected=plan.count_bytes, check=checking, sync_name=is_last) as new:
         new.needed = plan.count_bytes
-        manifest = Manifest(result.source) if options.manifest else None
+        manifest: Manifest | None = {} if options.manifest else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
     if digest is not None:
         write_checksum_file(output, digest, sync_name=not options.manifest)
     if manifest is not None:
-        result = replace(result, manifest_sha256=write_manifest(output, manifest))
+        result = replace(result, manifest_sha256=write_manifest(output, result.source, manifest))
     progress.stop()
     named = name_notes(run.output.place) if options.layout == LAYOUTS[0] else ()
     said = [*named, *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]

@@ -168,7 +168,7 @@ class _Packer:
             finally:
                 os.close(descriptor)
             if self._manifest is not None and digest is not None:
-                self._manifest.values[prefix + name] = size, digest.hexdigest(), mark[1]
+                self._manifest[prefix + name] = size, digest.hexdigest(), mark[1]
             add_header(raw_name, flags, checksum, size, header_offset)
 
     def finish(self) -> int:
