@@ -162,16 +162,16 @@ class _TranscodedArray:
         spans = tuple(old.spans(dimension, part.start, part.stop) for dimension, part in enumerate(box))
         places = list(itertools.product(*spans))
         wanted = np.array([_number(place, old.grid) for place in places], np.int64)
-        found = self._chunks.find(wanted, is_joined=False)
-        if not found.parts:
+        found, _, parts = self._chunks.find(wanted, is_joined=False)
+        if not parts:
             return None
-        positions = found.positions.tolist()
-        for row, part in zip(positions, found.parts, strict=True):
+        positions = found.tolist()
+        for row, part in zip(positions, parts, strict=True):
             lengths = [span[at].stop - span[at].start for span, at in zip(spans, places[row], strict=True)]
             most = largest_stored(math.prod(lengths) * old.item_size) if old.item_size else None
             if most is not None and part.length > most:
                 raise self._undecodable(places[row], f"expected a chunk of up to {most:,} bytes; found {part.length:,}")
-        chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
+        chunks = {places[row]: read_part(part) for row, part in zip(positions, parts, strict=True)}
         return StoredBlock(box, spans, chunks, tuple(place for place in places if place not in chunks))
 
     def _undecodable(self, place: Lengths, reason: str) -> FormatError:
