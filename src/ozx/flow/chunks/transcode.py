@@ -20,10 +20,9 @@ from ozx.codecs.pixel_codec import readable_document
 from ozx.errors import FormatError, UsageError
 from ozx.flow.chunks.block_transcoding import (
     StoredBlock,
-    TranscodingCodec,
+    Transcode,
     UndecodableError,
     open_transcoding,
-    transcode_block,
 )
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
@@ -70,12 +69,12 @@ def iter_transcoded(
         old_layout = parse_v2_layout(old, path)
     else:
         old_layout = replace(parse_layout(readable_document(old, path), path, zarr_understands), edges=edges)
-    transcoding, new = open_transcoding(old, new, path), readable_document(new, path)
+    transcode, new = open_transcoding(old, new, path), readable_document(new, path)
     new_layout = parse_layout(new, path, zarr_understands)
     if old_layout.shape != new_layout.shape:
         raise UsageError(f"{path or 'the root'}: expected two documents of the same array; their shapes differ")
     unsharded = parse_layout(relayout_document(new, None), path, zarr_understands)
-    return _TranscodedArray(stored, old_layout, new_layout, unsharded, transcoding, path).iter_entries(workers)
+    return _TranscodedArray(stored, old_layout, new_layout, unsharded, transcode, path).iter_entries(workers)
 
 
 class _TranscodedArray:
@@ -87,14 +86,14 @@ class _TranscodedArray:
         old: ArrayLayout,
         new: ArrayLayout,
         unsharded: ArrayLayout,
-        transcoding: TranscodingCodec,
+        transcode: Transcode,
         path: str,
     ) -> None:
         self._stored = stored
         self._old = old
         self._new = new
         self._unsharded = unsharded  # the new layout without shards
-        self._transcoding = transcoding
+        self._transcode = transcode
         self._path = path
         self._chunks = InnerChunks(stored, old)
         self._plan: Rechunking = plan_rechunking(old, new)
@@ -122,10 +121,7 @@ class _TranscodedArray:
 
         At most `most` tasks run at the same time.
         """
-        submitted = (
-            (number, executor.submit(transcode_block, self._transcoding, block))
-            for number, block in self._iter_blocks()
-        )
+        submitted = ((number, executor.submit(self._transcode, block)) for number, block in self._iter_blocks())
         try:
             yield from in_order(submitted, most)
         except UndecodableError as error:
