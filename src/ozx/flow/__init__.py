@@ -12,8 +12,6 @@
     The entries of one array: resharded, transcoded, or moved without decoding.
 ``repair/``
     Repair of hierarchies that other programs wrote, and of damaged archives.
-``editing``
-    The new documents of an archive that is edited.
 ``read_ahead``
     Values requested from servers before a sink needs them.
 ``batch``

@@ -10,6 +10,8 @@
     A plan of OME-Zarr 0.4 (Zarr v2), and its single values by key.
 ``subset``
     A part of a hierarchy.
+``edit``
+    The new documents of an archive that is edited.
 ``salvage``
     The recovered content of a damaged archive.
 """

@@ -51,8 +51,8 @@ def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Pro
 
 
 @dataclass(slots=True)
-class _Placed:
-    """An entry with the offset of its local header."""
+class _EntryLayout:
+    """Where an entry lies in the archive: its local header, then the bytes of its parts."""
 
     raw_name: bytes
     flags: int
@@ -91,10 +91,10 @@ class _ParallelWriter:
 
     def pieces(self, entries: Iterable[Entry]) -> Iterator[_Piece]:
         """Assign an offset to each entry, and yield the tasks that write small entries, or parts of one large entry."""
-        small: list[_Placed] = []
+        small: list[_EntryLayout] = []
         for entry in entries:
             raw_name, flags = encode_name(entry.key)
-            placed = _Placed(raw_name, flags, entry.size, self.end, entry.parts)
+            placed = _EntryLayout(raw_name, flags, entry.size, self.end, entry.parts)
             self.end = placed.end
             if placed.end - placed.offset <= _CAPACITY:
                 small.append(placed)
@@ -110,12 +110,12 @@ class _ParallelWriter:
         if small:
             yield partial(self._write_small, small), partial(self._register_small, small)
 
-    def _register_small(self, entries: list[_Placed], checksums: list[int]) -> None:
+    def _register_small(self, entries: list[_EntryLayout], checksums: list[int]) -> None:
         """Add written entries to the central directory."""
         for placed, checksum in zip(entries, checksums, strict=True):
             self._register(placed, checksum)
 
-    def _register_large(self, placed: _Placed, size: int, checksum: int, *, is_last: bool) -> None:
+    def _register_large(self, placed: _EntryLayout, size: int, checksum: int, *, is_last: bool) -> None:
         """Add the CRC-32 of parts to that of their entry; after the last ones, write its header and add it, too."""
         self._checksum = crc32_combine(self._checksum, checksum, size)
         if is_last:
@@ -127,7 +127,7 @@ class _ParallelWriter:
         """Let each thread stop at its next buffer, after an error."""
         self._progress.stop_all()
 
-    def _register(self, placed: _Placed, checksum: int) -> None:
+    def _register(self, placed: _EntryLayout, checksum: int) -> None:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
 
     def _buffer(self) -> memoryview:
@@ -137,7 +137,7 @@ class _ParallelWriter:
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))
         return buffer
 
-    def _write_small(self, entries: Sequence[_Placed]) -> list[int]:
+    def _write_small(self, entries: Sequence[_EntryLayout]) -> list[int]:
         """Write adjacent whole entries, each of which fits into the buffer; return their CRC-32s."""
         buffer, checksums = self._buffer(), list[int]()
         while (done := len(checksums)) < len(entries):
@@ -192,7 +192,7 @@ class _ParallelWriter:
         self._progress.advance(len(data))
 
 
-def _divide(placed: _Placed) -> Iterator[tuple[list[Part], int, int, bool]]:
+def _divide(placed: _EntryLayout) -> Iterator[tuple[list[Part], int, int, bool]]:
     """Yield the parts of a large entry that one task writes, their offset and length, and whether they are the last."""
     parts: list[Part] = []
     offset, size = placed.data_offset, 0
