@@ -50,7 +50,7 @@ def repair(path) -> tuple[set[str], dict[str, bytes]]:
         found = contents(source)
         assert len(source.repaired) == len(source.repairs)
         source.check_unchanged()
-        return {repair.id for repair in source.repairs}, found
+        return {rule for rule, _ in source.repairs}, found
 
 
 def consolidated(values, **others) -> bytes:

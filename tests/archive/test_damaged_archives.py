@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from memory import traced_memory
 
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.writer import DirectoryBuilder, local_header
+from ozx.archive.writer import CentralDirectory, local_header
 from ozx.errors import OzxError
 from ozx.places.byte_source import MemorySource
 
 
 def ours(values):
     """As `ArchiveWriter` would write it."""
-    body, directory = bytearray(), DirectoryBuilder()
+    body, directory = bytearray(), CentralDirectory()
     for name, value in values.items():
         directory.add(name, 0, zlib.crc32(value), len(value), len(body))
         body += local_header(name, 0, zlib.crc32(value), len(value)) + value

@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ozx.archive.entry_blocks import entry_spans, value_in_span
+from ozx.archive.entry_blocks import entry_ranges, value_in_range
 from ozx.archive.reader import ArchiveReader
 
 NAMES = [f"0/c/{number}" for number in range(9)]
@@ -28,9 +28,9 @@ def archive(request, tmp_path):
 
 def read_all(path):
     reader = ArchiveReader(str(path))
-    spans = entry_spans(reader, np.arange(len(NAMES)))
+    spans = entry_ranges(reader, np.arange(len(NAMES)))
     block = memoryview(reader.source.read_at(0, spans[-1].stop))
-    return [bytes(value_in_span(reader, span, block[span.start : span.stop])) for span in spans]
+    return [bytes(value_in_range(reader, span, block[span.start : span.stop])) for span in spans]
 
 
 def test_values_are_those_read_one_by_one(archive):

@@ -9,7 +9,7 @@ import pytest
 
 from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, DirectoryBuilder
+from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, CentralDirectory
 from ozx.errors import FormatError, UsageError
 from ozx.places.byte_source import MemorySource
 
@@ -86,7 +86,7 @@ def expected_end(entries, size, offset, comment=b"", *, short=None):
     ],
 )
 def test_sentinels_stand_in_the_directory_only_where_they_must(size, offset, wide, short):
-    builder = DirectoryBuilder()
+    builder = CentralDirectory()
     builder.add(b"a", 0, 7, size, offset)
     extra = struct.pack(f"<HH{len(wide)}Q", 1, 8 * len(wide), *wide) if wide else b""
     directory = expected_central(b"a", 0, 7, *short, extra)
@@ -96,7 +96,7 @@ def test_sentinels_stand_in_the_directory_only_where_they_must(size, offset, wid
 @pytest.mark.ci
 @pytest.mark.parametrize("entries", [65_534, 65_535, 65_536])
 def test_the_number_of_entries_where_16_bits_end(entries):
-    builder = DirectoryBuilder()
+    builder = CentralDirectory()
     for number in range(entries):
         builder.add(b"%05d" % number, 0, 0, 0, 55 * number)
     assert builder.entries == entries
@@ -139,7 +139,7 @@ def test_the_longest_comment_fits_and_a_longer_one_is_refused(descriptor):
     data = write(descriptor, {"a": b"b"}, comment)
     assert read_end(MemorySource(data)).comment == comment
     with pytest.raises(UsageError, match="at most 65,535 bytes; got 65,536"):
-        DirectoryBuilder().finish(0, comment + b"c")
+        CentralDirectory().finish(0, comment + b"c")
 
 
 @pytest.mark.parametrize("way", ["whole", "blocks"])

@@ -40,7 +40,7 @@ SMALL_IMAGE = Hierarchy(
 SMALL = {
     "ozx.ome.relayout.rechunking.USUAL_BLOCK": [64],
     "ozx.flow.chunks.reshard._BATCH": [1, 3],
-    "ozx.flow.chunks.spool._IN_MEMORY": [0, 100],
+    "ozx.flow.entry._IN_MEMORY": [0, 100],
     "ozx.flow.sinks.fast_unpacking.ENOUGH_FOR_TWO": [1],
     "ozx.flow.sinks.fast_unpacking._SPAN": [300],
     "ozx.flow.sinks.fast_unpacking._PIECE": [1000],

@@ -17,7 +17,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.errors import OzxError
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import open_view
 from ozx.places.place import Place
 
 Values = dict[str, bytes]

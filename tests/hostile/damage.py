@@ -30,7 +30,7 @@ from ozx.archive.audit import gaps
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
 from ozx.archive.recovery import values as recovered_values
-from ozx.archive.recovery.entries import TWO
+from ozx.archive.recovery.directory import TWO
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import OzxError
 from ozx.flow.repair.salvage import salvage

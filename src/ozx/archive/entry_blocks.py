@@ -34,7 +34,7 @@ _EXTRA_FIELDS = 64
 _FEW = 8
 
 
-class EntrySpan(NamedTuple):
+class EntryRange(NamedTuple):
     """The range of an entry's bytes in the file: its value, or its local header, which must be checked, and its value.
 
     With a local header, the range may end after the end of the value.
@@ -49,26 +49,26 @@ class EntrySpan(NamedTuple):
     is_checked: bool = False
 
 
-def entry_span(reader: ArchiveReader, index: int) -> EntrySpan:
+def entry_range(reader: ArchiveReader, index: int) -> EntryRange:
     """Return the byte range of an entry in the file, without reading its local header."""
     columns, limit = reader.columns, reader.end_of_room(index)
     start, size = int(columns.header_offsets[index]), int(columns.compressed_sizes[index])
     stop = start + LOCAL_HEADER.size + _EXTRA_FIELDS + size + int(columns.name_lengths[index])
-    return value_span(reader, EntrySpan(index, start, min(stop, limit), limit))
+    return value_range(reader, EntryRange(index, start, min(stop, limit), limit))
 
 
-def value_span(reader: ArchiveReader, span: EntrySpan) -> EntrySpan:
+def value_range(reader: ArchiveReader, span: EntryRange) -> EntryRange:
     """Return the range of the value alone if the local header was checked meanwhile; else the span unchanged."""
     start = int(reader.checked_offsets[span.entry])
     if start < 0:
         return span
-    return EntrySpan(span.entry, start, start + int(reader.columns.compressed_sizes[span.entry]), span.limit, True)
+    return EntryRange(span.entry, start, start + int(reader.columns.compressed_sizes[span.entry]), span.limit, True)
 
 
-def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntrySpan]:
+def entry_ranges(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntryRange]:
     """Return the byte ranges of entries in the file, without reading their local headers."""
     if len(indices) <= _FEW:
-        return [entry_span(reader, index) for index in indices.tolist()]
+        return [entry_range(reader, index) for index in indices.tolist()]
     columns = reader.columns
     starts = columns.header_offsets[indices].astype(np.int64)
     # Do not copy all offsets: there may be a million of them, but only one entry in `indices`.
@@ -80,10 +80,10 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
     stops = np.minimum(starts + (LOCAL_HEADER.size + _EXTRA_FIELDS) + sizes + columns.name_lengths[indices], limits)
     is_checked = checked >= 0
     starts, stops = np.where(is_checked, checked, starts), np.where(is_checked, checked + sizes, stops)
-    return list(map(EntrySpan, *(rows.tolist() for rows in (indices, starts, stops, limits, is_checked))))
+    return list(map(EntryRange, *(rows.tolist() for rows in (indices, starts, stops, limits, is_checked))))
 
 
-def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> memoryview:
+def value_in_range(reader: ArchiveReader, span: EntryRange, data: memoryview) -> memoryview:
     """Return the checked value of an uncompressed entry; `data` contains the bytes of its span."""
     index = span.entry
     if span.is_checked:
@@ -99,7 +99,7 @@ def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> m
     return value
 
 
-def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> int:
+def value_position(reader: ArchiveReader, span: EntryRange, data: memoryview) -> int:
     """Check the local header of an entry; return the position of its value, relative to the start of its span."""
     if span.is_checked:
         return 0

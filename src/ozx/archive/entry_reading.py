@@ -39,7 +39,7 @@ _HEADER_GUESS = 512
 _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
 
 
-class ReadAhead:
+class ReadAheadSource:
     """A source that reads ahead in blocks of at least `block` bytes, so that consecutive entries need few reads.
 
     The source keeps one block in memory: use it from one thread only.

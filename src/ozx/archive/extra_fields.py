@@ -28,8 +28,8 @@ _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 Widened = tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.bool_]]
 
 
-class ExtraCensus:
-    """Counts of the extra fields of all entries."""
+class ExtraFields:
+    """What is known of the extra fields of all entries."""
 
     def __init__(self, entries: int) -> None:
         self.has_zip64 = np.zeros(entries, bool)  # whether entry i has a ZIP64 field
@@ -125,9 +125,9 @@ def _hold_wide_values(
     return fits
 
 
-def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
+def count_central_extras(columns: Columns, prepended: int) -> ExtraFields:
     """Return counts of the extra fields in a central directory, by entry and by kind."""
-    census = ExtraCensus(len(columns))
+    fields = ExtraFields(len(columns))
     lengths = columns.field("<u2", 30)
     entries = np.flatnonzero(lengths)
     starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
@@ -135,8 +135,8 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     offsets = columns.header_offsets[entries] - np.uint64(prepended)
     values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
     widened = is_wide, values, np.zeros(len(entries), bool)
-    census.count(columns.buffer, starts, starts + lengths[entries], entries, widened)
-    return census
+    fields.count(columns.buffer, starts, starts + lengths[entries], entries, widened)
+    return fields
 
 
 def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

@@ -17,7 +17,7 @@ from ozx.archive.records import (
     MASK_32,
     iter_extra_fields,
 )
-from ozx.archive.writer import DirectoryBuilder, local_header
+from ozx.archive.writer import CentralDirectory, local_header
 from ozx.crc32 import crc32
 from ozx.errors import UnsupportedError
 from ozx.places.byte_source import Run
@@ -53,7 +53,7 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
     if end.directory_offset > position:
         runs.append(Run(position, end.directory_offset - position))
     offsets = _new_offsets(reader, {index: len(heads[index]) + len(value) for index, value in values.items()})
-    directory = DirectoryBuilder()
+    directory = CentralDirectory()
     _add_headers(directory, columns, offsets, values)
     # This check finds headers of a form that no known writer makes.
     if not np.array_equal(parse_columns(bytes(directory.headers), len(columns)).header_offsets, offsets):
@@ -82,7 +82,7 @@ def _new_offsets(reader: ArchiveReader, lengths: Mapping[int, int]) -> NDArray[n
 
 
 def _add_headers(
-    directory: DirectoryBuilder, columns: Columns, offsets: NDArray[np.uint64], values: Mapping[int, bytes]
+    directory: CentralDirectory, columns: Columns, offsets: NDArray[np.uint64], values: Mapping[int, bytes]
 ) -> None:
     """Add the headers of all entries to the directory in their old order, with their new offsets."""
     first = 0

@@ -81,8 +81,8 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int) -> bytes
     )
 
 
-class DirectoryBuilder:
-    """Builder of a central directory; each entry takes memory for its name and about 50 bytes more."""
+class CentralDirectory:
+    """A central directory that is being written; each entry takes memory for its name and about 50 bytes more."""
 
     def __init__(self) -> None:
         self.headers = bytearray()
@@ -128,8 +128,8 @@ class DirectoryBuilder:
         self.headers += headers
         self.entries += entries
 
-    def extend(self, other: DirectoryBuilder) -> None:
-        """Append all headers of another builder for the same archive."""
+    def extend(self, other: CentralDirectory) -> None:
+        """Append all headers of another directory for the same archive."""
         self.add_raw(other.headers, other.entries)
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
@@ -155,7 +155,7 @@ class ArchiveWriter:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self.directory = DirectoryBuilder()
+        self.directory = CentralDirectory()
         self._buffer = bytearray()
         self._flushed = 0
 

@@ -12,7 +12,7 @@ from ozx.cli.exit_codes import DONE, WITH_LOSS
 from ozx.cli.options import result_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
-from ozx.flow.repair.salvage import ArrayLoss, LostChunk
+from ozx.flow.repair.salvage import DamagedArray, LostChunk
 from ozx.ome.recovered import describe_pixels, pixels_by_axis
 from ozx.operations.recover import RecoverResult, recover
 
@@ -87,7 +87,7 @@ def _describe_chunk(chunk: LostChunk) -> str:
     return f"  {one_line(chunk.key)}, {one_line(where)}: {'kept, ' if chunk.is_kept else ''}{chunk.reason}"
 
 
-def _describe_array(loss: ArrayLoss) -> str:
+def _describe_array(loss: DamagedArray) -> str:
     lost = f", with its metadata; {loss.found:,} chunks are left out" if loss.is_lost else ""
     return f"{one_line(loss.sentence)}{lost}"
 

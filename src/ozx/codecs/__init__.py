@@ -5,11 +5,10 @@
 ``bounded_arrays``
     Arrays whose chunks decode to at most their own size.
 ``chunk_codecs``
-    The codecs of an array as functions that work in threads and decode into memory of the exact length.
+    The codecs of an array as functions that work in threads and decode into memory of the exact length; that
+    memory, used again.
 ``joined_chunks``
     Decoding of many small chunks by one call of the decompressor.
-``buffers``
-    Memory for chunks that is used again.
 ``pixel_codec``
     The codecs of an array as functions, by zarr-python where only it has them.
 ``codec_support``

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Self
@@ -98,14 +99,10 @@ class BoundedPipeline(BatchedCodecPipeline):
             for codec in self.array_array_codecs:
                 check_item_sizes(getattr(codec, "codec_config", {}), spec.dtype.to_native_dtype())
             await _check_stored(getter, spec, is_sharded=self._is_sharded)
-            if self._is_sharded:  # its inner chunks pass the gate one by one
+            if self._is_sharded:  # its inner chunks wait for memory one by one
                 return await self.read_batch([item], out, drop_axes)
-            gate, size = _GATES.setdefault(asyncio.get_running_loop(), _MemoryGate()), _decoded_size(spec)
-            await gate.enter(size)
-            try:
+            async with _memory_for(_decoded_size(spec)):
                 return await self.read_batch([item], out, drop_axes)
-            finally:
-                gate.leave(size)
         except _PASSED_ON:
             raise
         except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
@@ -123,7 +120,7 @@ class BoundedPipeline(BatchedCodecPipeline):
         return isinstance(self.array_bytes_codec, ShardingCodec)
 
 
-class _BoundedSharding(ShardingCodec):
+class _BoundedShardingCodec(ShardingCodec):
     """The sharding codec with size limits for inner chunks."""
 
     def __init__(self, **settings: Any) -> None:
@@ -138,7 +135,7 @@ class _BoundedSharding(ShardingCodec):
 
 
 @dataclass(frozen=True)
-class _Wrapper:
+class _WrappedCodec:
     """A codec of zarr-python, whose decoding a subclass limits."""
 
     codec: Any
@@ -156,7 +153,7 @@ class _Wrapper:
 
 
 @dataclass(frozen=True)
-class _BoundedTexts(_Wrapper, ArrayBytesCodec):
+class _BoundedTextCodec(_WrappedCodec, ArrayBytesCodec):
     """A codec for variable-length strings; it checks the number of strings before it allocates memory."""
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
@@ -166,7 +163,7 @@ class _BoundedTexts(_Wrapper, ArrayBytesCodec):
 
 
 @dataclass(frozen=True)
-class _BoundedCompressor(_Wrapper, BytesBytesCodec):
+class _BoundedBytesCodec(_WrappedCodec, BytesBytesCodec):
     """A compressor with a limit on the decompressed size; the codecs before the compressor determine the limit."""
 
     config: Mapping[str, Any]
@@ -192,29 +189,30 @@ class _BoundedCompressor(_Wrapper, BytesBytesCodec):
         return size
 
 
-class _MemoryGate:
-    """A limit on the total size of the chunks that are decoded at the same time."""
+# Of each event loop: the sizes of the chunks that are being decoded, and the turns of those that wait.
+_DECODING: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[list[int], deque[asyncio.Future[None]]]] = (
+    WeakKeyDictionary()
+)
 
-    def __init__(self) -> None:
-        self._taken = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def enter(self, size: int) -> None:
-        while self._taken and self._taken + size > _DECODED_AT_ONCE:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self._taken += size
-
-    def leave(self, size: int) -> None:
-        self._taken -= size
-        while self._waiting:
-            turn = self._waiting.popleft()
+@asynccontextmanager
+async def _memory_for(size: int) -> AsyncIterator[None]:
+    """Wait until the chunks that are decoded at the same time leave room for one that decodes to `size` bytes."""
+    loop = asyncio.get_running_loop()
+    sizes, waiting = _DECODING.setdefault(loop, ([], deque()))
+    while sizes and sum(sizes) + size > _DECODED_AT_ONCE:
+        turn = loop.create_future()
+        waiting.append(turn)
+        await turn
+    sizes.append(size)
+    try:
+        yield
+    finally:
+        sizes.remove(size)
+        while waiting:
+            turn = waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-
-
-_GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, _MemoryGate] = WeakKeyDictionary()
 
 
 def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
@@ -226,7 +224,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
         if isinstance(codec, V2Codec):
             return codecs  # its filters are bounded already
         name = _name(codec)
-        is_ours = isinstance(codec, (_BoundedCompressor, _BoundedSharding, _BoundedTexts))
+        is_ours = isinstance(codec, (_BoundedBytesCodec, _BoundedShardingCodec, _BoundedTextCodec))
         if isinstance(codec, ArrayBytesCodec):
             serializer = name
         if is_ours:
@@ -235,7 +233,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
             # zarr-python 3.4 has an order of inner chunks.
             order = {name: getattr(codec, name) for name in ("subchunk_write_order",) if hasattr(codec, name)}
             found.append(
-                _BoundedSharding(
+                _BoundedShardingCodec(
                     chunk_shape=codec.chunk_shape,
                     codecs=_bounded_codecs(tuple(codec.codecs)),
                     index_codecs=codec.index_codecs,
@@ -244,10 +242,10 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
                 )
             )
         elif name in _VARIABLE_LENGTH:
-            found.append(_BoundedTexts(codec))
+            found.append(_BoundedTextCodec(codec))
         elif isinstance(codec, BytesBytesCodec) and name in BOUNDED:
             config = {**getattr(codec, "codec_config", {}), "id": name}
-            found.append(_BoundedCompressor(codec, config, serializer, tuple(before)))
+            found.append(_BoundedBytesCodec(codec, config, serializer, tuple(before)))
         else:
             found.append(codec)
         if isinstance(codec, BytesBytesCodec):

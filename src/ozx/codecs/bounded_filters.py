@@ -93,7 +93,7 @@ def bounded_filters(
 
 def _bounded(codec: Any, size: int, count: int, dtype: np.dtype[Any]) -> Any:
     is_bounded = codec.codec_id in BOUNDED | _COUNTED | _LISTS | _OTHER_TYPE
-    return _BoundedFilter(codec, size, count, dtype) if is_bounded else codec
+    return _BoundedCodec(codec, size, count, dtype) if is_bounded else codec
 
 
 def _encoded_size(codec: Any, size: int, count: int) -> int | None:
@@ -111,7 +111,7 @@ def _encoded_size(codec: Any, size: int, count: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class _BoundedFilter:
+class _BoundedCodec:
     """A codec of numcodecs that decodes at most `count` values or `size` bytes."""
 
     codec: Any

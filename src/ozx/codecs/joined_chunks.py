@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ozx.codecs.bounded import OversizeError, parse_zstd_header
-from ozx.codecs.buffers import scratch
-from ozx.codecs.chunk_codecs import TOGETHER, ChunkCodec, decompress_into
+from ozx.codecs.chunk_codecs import TOGETHER, ChunkCodec, decompress_into, scratch
 
 
 class JoinedChunk(NamedTuple):

@@ -1,7 +1,7 @@
 """Sources, plans and sinks, which move the entries of a hierarchy from one directory or archive to another.
 
 ``entry``
-    A store key with its value, which is read later.
+    A store key with its value, which is read later, or kept until it is written.
 ``sources/``
     Directories and archives to read, on disks and servers.
 ``plan``, ``plans/``
@@ -12,8 +12,6 @@
     The entries of one array: resharded, transcoded, or moved without decoding.
 ``repair/``
     Repair of hierarchies that other programs wrote, and of damaged archives.
-``editing``
-    The new documents of an archive that is edited.
 ``read_ahead``
     Values requested from servers before a sink needs them.
 ``batch``
@@ -24,8 +22,6 @@
     Checks before the first output of a batch: no two sources have the same output, and the disk has room.
 ``run_log``
     The log of runs: a line for each file.
-``byte_ranges``
-    Byte ranges that zarr requests from a store.
 ``source_removal``
     Removal of the unchanged files of a source after its archive is complete.
 """

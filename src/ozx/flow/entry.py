@@ -1,12 +1,15 @@
-"""Entries: store keys with values that are read later."""
+"""Entries: store keys with values that are read later, or kept in a spool until they are written."""
 
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, groupby, islice, pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.directory import ends_archive
 from ozx.errors import FormatError, name_error
@@ -229,3 +232,42 @@ def check_no_archive(
     if ends_archive(tail):
         message = f"{name} is a ZIP archive inside the hierarchy, which RFC-9 forbids"
         raise FormatError(message, path=path, rule="rfc9/not-embedded", hint=hint)
+
+
+# Hold values until they are written: in memory up to a limit, beyond that limit in a temporary file.
+
+_IN_MEMORY = 128 << 20
+
+
+def open_spool() -> Callable[[bytes], Part]:
+    """Return a function that keeps a value and returns a `Part`, by which the value can be read as long as it exists.
+
+    The first values stay in memory; those beyond a limit are written to a temporary file.
+    """
+    import tempfile  # noqa: PLC0415 (few runs need it)
+
+    lock, file, room, size = threading.Lock(), None, _IN_MEMORY, 0
+
+    def iter_blocks(kept: IO[bytes], offset: int, length: int) -> Iterator[bytes]:
+        for start, count in divided(offset, length, READ):
+            with lock:
+                kept.seek(start)
+                block = kept.read(count)
+            yield block
+
+    def keep(data: bytes) -> Part:
+        nonlocal file, room, size
+        if len(data) <= room:
+            room -= len(data)
+            return BytesPart(data)
+        with lock:
+            if file is None:
+                file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the last part)
+                weakref.finalize(iter_blocks, file.close)
+            file.seek(size)
+            file.write(data)
+            part = LazyPart(len(data), partial(iter_blocks, file, size, len(data)))
+            size += len(data)
+            return part
+
+    return keep

@@ -14,7 +14,7 @@ from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.source import StoredDocuments
 from ozx.ome.comment import make_comment
 from ozx.ome.versions import is_known, version_of
 from ozx.threads import Workers
@@ -83,7 +83,7 @@ class Plan:
         new = {key: dump_document(document) for key, document in (added or {}).items() if key not in stored}
         new[METADATA] = dump_like(change(old), old, stored[METADATA])
         keys = sorted({*stored, *new}, key=breadth_first)
-        self.metadata = StoredValues(keys, lambda key: new[key] if key in new else stored[key])
+        self.metadata = StoredDocuments(keys, lambda key: new[key] if key in new else stored[key])
 
     def iter_metadata(self) -> Iterator[Entry]:
         """Yield the metadata entries."""

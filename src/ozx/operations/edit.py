@@ -12,7 +12,7 @@ from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.calls import JsonResult, public_call
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.editing import plan_edit
+from ozx.flow.plans.edit import plan_edit
 from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import swept_notes

@@ -13,7 +13,7 @@ from ozx.calls import JsonResult, public_call
 from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.flow.plans.ome_version import VersionChoice, in_version
-from ozx.flow.plans.subset import Extractor, SubsetPlan
+from ozx.flow.plans.subset import ExtractionPlanner, SubsetPlan
 from ozx.flow.read_ahead import spans_of
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
@@ -190,7 +190,7 @@ def extract(
     with open_repaired(Place(place.path)) as source, working() as workers:
         try:
             encode = partial(_encode, source, Place(place.path), root)
-            extractor = Extractor(source, root, encode, reads_once=source.remote is not None)
+            extractor = ExtractionPlanner(source, root, encode, reads_once=source.remote is not None)
             least = limit
             while True:
                 plan = extractor.take(selection) if least is None else extractor.take_within(selection, least)

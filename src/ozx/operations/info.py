@@ -10,8 +10,7 @@ from itertools import islice
 from ozx.archive.other_formats import describe_names
 from ozx.calls import JsonResult, public_call
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key, open_view
 from ozx.flow.sources.wrong_sources import describe_folder
 from ozx.ome.images import ImageSummary, LevelSummary, describe_images, describe_level, image_paths, label_paths
 from ozx.ome.model import Collection, Scene

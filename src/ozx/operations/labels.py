@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from ozx.calls import JsonResult, public_call
 from ozx.errors import OzxError, UnsupportedError, UsageError
-from ozx.flow.chunks.spool import open_spool
-from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.entry import BytesPart, Entry, open_spool
 from ozx.flow.sinks.target import swept_notes
 from ozx.ome.colors import parse_label_colors
 from ozx.ome.conversion_05_06 import VERSIONS

@@ -14,8 +14,7 @@ from ozx.archive.records import method_name
 from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.manifest import sha256_line
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
 from ozx.places.place import Place
 from ozx.zarr.keys import paths_above
 

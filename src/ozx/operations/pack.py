@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
+from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.ome_version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.manifest import (
@@ -48,9 +49,8 @@ from ozx.flow.source_removal import (
     removal_turn,
     remove_source,
 )
-from ozx.flow.sources.directory import DirectorySource, iter_files
+from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
-from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.ome.ro_crate import CRATE, Credits
 from ozx.places.place import Place, StrPath, check_is_list
@@ -653,7 +653,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Packing) -> PackResult
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
         manifest = manifest_of_archive(place, result.source)
-        result = replace(result, manifest_sha256=write_manifest(run.output, manifest))
+        result = replace(result, manifest_sha256=write_manifest(run.output, result.source, manifest))
     notes = (*result.notes, *plan.all_notes())
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
@@ -678,12 +678,12 @@ def _write(result: PackResult, plan: Plan, run: _Packing) -> PackResult:
     checking = check if is_checked else None
     with run.output.file(expected=plan.count_bytes, check=checking, sync_name=is_last) as new:
         new.needed = plan.count_bytes
-        manifest = Manifest(result.source) if options.manifest else None
+        manifest: Manifest | None = {} if options.manifest else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
     if digest is not None:
         write_checksum_file(output, digest, sync_name=not options.manifest)
     if manifest is not None:
-        result = replace(result, manifest_sha256=write_manifest(output, manifest))
+        result = replace(result, manifest_sha256=write_manifest(output, result.source, manifest))
     progress.stop()
     named = name_notes(run.output.place) if options.layout == LAYOUTS[0] else ()
     said = [*named, *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
@@ -698,19 +698,3 @@ def _measured(result: PackResult) -> PackResult:
 
     entries, size = measure_archive(Place(result.path))
     return replace(result, entries=entries, bytes=size)
-
-
-# Plan the copy of a directory, byte for byte.
-
-
-def plan_copy(source: DirectorySource | RemoteDirectorySource) -> Plan:
-    """Return the plan that copies a listed directory; read no file yet."""
-    listing = source.listing
-    metadata = StoredValues(listing.metadata, source.read)
-    if isinstance(source, DirectorySource):
-        return Plan(metadata, lambda _: iter_files(listing), listing.count_bytes, listing.legacy_keys, files=listing)
-
-    def iter_data() -> Iterator[Entry]:
-        return (source.entry(key) for key in listing.iter_keys() if key not in metadata)
-
-    return Plan(metadata, lambda _: iter_data(), source.count_bytes, listing.legacy_keys)

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from ozx.archive.names.decoding import name_fault
 from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
 from ozx.places.place import Place
 
 # The most keys that a missing key is compared with, which takes a tenth of a second.

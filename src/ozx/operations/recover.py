@@ -11,9 +11,8 @@ from typing import Any
 
 from ozx.archive.coalesced_reads import REQUESTS
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
-from ozx.archive.recovery.directory import Evidence, merge_directory
-from ozx.archive.recovery.entries import LostEntry
-from ozx.archive.recovery.scan import iter_found_value, scan_archive
+from ozx.archive.recovery.directory import RecoveredDirectory, merge_directory
+from ozx.archive.recovery.scan import LostEntry, iter_found_value, scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.temporary import is_partial
 from ozx.calls import plain_json, public_call
@@ -22,7 +21,7 @@ from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.salvage import plan_salvage
 from ozx.flow.repair.names import repair_found_names
-from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, all_losses, count_losses, salvage
+from ozx.flow.repair.salvage import DamagedArray, LostChunk, RecoveredHierarchy, all_losses, count_losses, salvage
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.output import Output
@@ -90,7 +89,7 @@ class RecoverResult:
     unconfirmed: int
     lost_count: int
     lost: tuple[LostEntry, ...]
-    arrays: tuple[ArrayLoss, ...]
+    arrays: tuple[DamagedArray, ...]
     lost_chunks_count: int
     lost_chunks: tuple[LostChunk, ...]
     made: tuple[str, ...]
@@ -179,10 +178,10 @@ def recover(
             size = source.size()
             _check_not_written(source)
             progress = begin_phase(progress, os.path.basename(target), 2 * size)
-            evidence = _find(source, progress)
+            directory = _find(source, progress)
             # An unfinished file was written by ozx, with the right names.
-            repairs = () if is_partial(file) else repair_found_names(evidence)
-            found = salvage(source, evidence, is_ordered=not is_partial(file))
+            repairs = () if is_partial(file) else repair_found_names(directory)
+            found = salvage(source, directory, is_ordered=not is_partial(file))
             _check_usable(found, file)
             salvage_chunks(source, found, keep_unproven=keep_unproven)
             with (
@@ -252,7 +251,7 @@ def _check_not_written(source: FileSource) -> None:
 
 
 @contextmanager
-def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], int]]:
+def _waiting(source: FileSource, found: RecoveredHierarchy) -> Iterator[tuple[list[Entry], int]]:
     """Yield a list of entries made from the chunks of a stream's unfinished shards, and the number of chunks."""
     path = chunks_of(source.name)
     if not is_partial(source.name) or not os.path.isfile(path):
@@ -270,24 +269,24 @@ def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], 
         yield waiting_values(chunks, document, {*taken, *found.rebuilt})
 
 
-def _find(source: ByteSource, progress: Progress) -> Evidence:
+def _find(source: ByteSource, progress: Progress) -> RecoveredDirectory:
     scan = scan_archive(source, progress)
     # A directory without the document of the root has lost headers.
     scan.is_listed_whole &= ROOT_METADATA in scan.listed.names or ROOT_METADATA not in scan.found.names
     if scan.end is not None:
         warn_of_unknown_keys(parse_comment(scan.end.comment), source.name)
-    evidence = merge_directory(source, scan)
-    if len(evidence.order):
-        return evidence
+    directory = merge_directory(source, scan)
+    if len(directory.order):
+        return directory
     if any(entry.reason == _ENCRYPTED for entry in scan.broken):
         raise UnsupportedError(
             "its entries are encrypted",
             rule="zip/encrypted",
             hint="Enter the password in the program that wrote the file, unpack it, then run ozx pack on the folder.",
         )
-    if evidence.lost:
-        first = evidence.lost[0]
-        message = f"nothing can be recovered of {len(evidence.lost):,} damaged entries; {first.name!r}: {first.reason}"
+    if directory.lost:
+        first = directory.lost[0]
+        message = f"nothing can be recovered of {len(directory.lost):,} damaged entries; {first.name!r}: {first.reason}"
         raise FormatError(message, rule="zip/crc", hint="Copy or download the file again.")
     known = find_format(source.read_at(0, LONGEST_SIGNATURE))
     found = "no local file header" if source.size() else "an empty file"
@@ -300,7 +299,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
     )
 
 
-def _check_usable(found: Salvage, file: str) -> None:
+def _check_usable(found: RecoveredHierarchy, file: str) -> None:
     """Raise `FormatError` if the metadata of the hierarchy's root is lost."""
     if "" in found.hierarchy.nodes or _is_legacy(found):
         return
@@ -323,7 +322,7 @@ def _check_usable(found: Salvage, file: str) -> None:
     raise FormatError(f"the root's {ROOT_METADATA} is lost{reason}; {what}", rule="rfc9/root", hint=hint)
 
 
-def _mark(plan: Plan, found: Salvage, losses: Sequence[ArrayLoss]) -> tuple[str, ...]:
+def _mark(plan: Plan, found: RecoveredHierarchy, losses: Sequence[DamagedArray]) -> tuple[str, ...]:
     """Write into the root what the file lacks; return a note if the root cannot hold it."""
     new = all_losses(found, losses)
     if not new:
@@ -335,13 +334,13 @@ def _mark(plan: Plan, found: Salvage, losses: Sequence[ArrayLoss]) -> tuple[str,
 
     def mark(document: Document) -> Document:
         old = losses_of(as_object(document.get("attributes")))
-        return with_losses(document, merge_losses(old, new, are_others=found.evidence.is_whole))
+        return with_losses(document, merge_losses(old, new, are_others=found.directory.is_whole))
 
     plan.change_root(mark)
     return ()
 
 
-def _is_legacy(found: Salvage) -> bool:
+def _is_legacy(found: RecoveredHierarchy) -> bool:
     return not any(is_metadata_key(found.key(index)) for index in found.indices) and any(
         is_legacy_metadata_key(found.key(index)) for index in found.indices
     )
@@ -350,20 +349,20 @@ def _is_legacy(found: Salvage) -> bool:
 def _result(
     file: str,
     target: str,
-    found: Salvage,
-    losses: Sequence[ArrayLoss],
+    found: RecoveredHierarchy,
+    losses: Sequence[DamagedArray],
     written: tuple[int, int],
     others: tuple[str, ...],
 ) -> RecoverResult:
-    evidence = found.evidence
-    directory = "whole" if evidence.is_whole else "part" if any(evidence.names_by) else "none"
+    directory = found.directory
+    left = "whole" if directory.is_whole else "part" if any(directory.names_by) else "none"
     return RecoverResult(
         source=file,
         path=target,
         entries=written[0],
         bytes=written[1],
         complete=found.is_complete,
-        directory=directory,
+        directory=left,
         unconfirmed=found.unconfirmed,
         lost_count=len(found.lost),
         lost=tuple(found.lost[:_MOST_LISTED]),
@@ -375,15 +374,15 @@ def _result(
     )
 
 
-def _notes(found: Salvage) -> Iterator[str]:
-    evidence = found.evidence
+def _notes(found: RecoveredHierarchy) -> Iterator[str]:
+    directory = found.directory
     if _is_legacy(found):
         yield "this is OME-Zarr 0.4 (Zarr v2) in a ZIP file, not an .ozx file; it stays Zarr v2"
     elif found.hierarchy.version is None:
         yield "this is zipped Zarr, but not OME-Zarr: its root zarr.json has no attributes.ome.version"
-    if evidence.replaced and not evidence.is_accounted:
+    if directory.replaced and not directory.is_accounted:
         yield "some keys have several listed values, as in two joined archives; it is unknown which values are valid"
-    elif not evidence.is_accounted:
+    elif not directory.is_accounted:
         yield "the central directory is damaged or missing; the file may have had more entries"
     yield from _chunk_notes(found)
     if found.unconfirmed:
@@ -391,10 +390,10 @@ def _notes(found: Salvage) -> Iterator[str]:
             f"{found.unconfirmed:,} keys are in only one of the two headers of their entries, and no checksum covers "
             "keys; these keys fit the hierarchy"
         )
-    if repeated := found.repeated + len(evidence.replaced):
+    if repeated := found.repeated + len(directory.replaced):
         yield f"{repeated:,} keys had several values; the last value of each key was taken"
-    if evidence.left_out:
-        yield f"{evidence.left_out:,} values were left out: they were deleted, or are parts of other values"
+    if directory.left_out:
+        yield f"{directory.left_out:,} values were left out: they were deleted, or are parts of other values"
     if found.copied:
         yield f"taken from consolidated metadata, because the documents are lost: {', '.join(found.copied[:10])}"
     groups = [key for key in found.made if key not in found.copied]
@@ -402,7 +401,7 @@ def _notes(found: Salvage) -> Iterator[str]:
         yield f"written as empty groups, because their metadata is lost: {', '.join(sorted(groups)[:10])}"
 
 
-def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> Iterator[str]:
+def _level_notes(found: RecoveredHierarchy, losses: Sequence[DamagedArray], target: str) -> Iterator[str]:
     """Yield a note if the full resolution of a single image is whole, and only smaller levels lack chunks.
 
     A file with label images or several images gets no note, because the commands in the note keep only one image.
@@ -415,7 +414,7 @@ def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> It
         )
 
 
-def _chunk_notes(found: Salvage) -> Iterator[str]:
+def _chunk_notes(found: RecoveredHierarchy) -> Iterator[str]:
     if found.rebuilt:
         yield f"damaged values of which the chunks with a correct checksum are kept: {len(found.rebuilt):,}"
     if found.unlisted:

@@ -19,8 +19,7 @@ from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_f
 from ozx.flow.sinks.output import Output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.archive import iter_entries
-from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.flow.sources.opening import at_root, open_view
+from ozx.flow.sources.browsing import at_root, is_any_metadata_key, open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.ome.comment import parse_comment, warn_of_unknown_keys
 from ozx.places.place import Place, StrPath

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 
 from ozx.errors import FormatError, OzxError
-from ozx.flow.editing import plan_edit
+from ozx.flow.plans.edit import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.images.writing.new_image import NewHierarchy, NewImage
 from ozx.ome.colors import parse_shown_channels

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from zarr.abc.store import ByteRequest, RangeByteRequest
 
 from ozx.file_changes import Mark
-from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.remote_objects import find_keys
 from ozx.places.remote.errors import changed_error
 from ozx.places.remote.folder import RemoteFolder
+from ozx.store.reading import requested_span
 from ozx.threads import renew_after_fork
 from ozx.zarr.json_reading import check_value_length
 

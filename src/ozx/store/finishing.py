@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
-from ozx.archive.writer import ArchiveWriter, DirectoryBuilder, local_header
+from ozx.archive.writer import ArchiveWriter, CentralDirectory, local_header
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
 from ozx.flow.sources.browsing import is_any_metadata_key
@@ -184,8 +184,8 @@ def _complete(
 
     The documents in `late` are written behind the data; the directory lists all metadata in archive order.
     """
-    writer, values = ArchiveWriter(descriptor), DirectoryBuilder()
-    headers: dict[str, DirectoryBuilder] = {}
+    writer, values = ArchiveWriter(descriptor), CentralDirectory()
+    headers: dict[str, CentralDirectory] = {}
     spare = gaps[0] if gaps else 0
     for number, (key, document) in enumerate(documents, 1):
         # White space goes to the last documents first, because they are read least often.
@@ -199,7 +199,7 @@ def _complete(
     if slots:
         writer.skip_to(slots[-1].end)
     headers |= {key: _add(writer, key, document) for key, document in late}
-    writer.directory = DirectoryBuilder()
+    writer.directory = CentralDirectory()
     for key, _ in in_archive_order(dict(documents + late)):
         writer.directory.extend(headers[key])
     writer.directory.extend(values)
@@ -209,9 +209,9 @@ def _complete(
     return writer.finish(comment)
 
 
-def _add(writer: ArchiveWriter, key: str, document: bytes) -> DirectoryBuilder:
+def _add(writer: ArchiveWriter, key: str, document: bytes) -> CentralDirectory:
     """Write a metadata document; return its directory header."""
-    writer.directory = DirectoryBuilder()
+    writer.directory = CentralDirectory()
     writer.add(key, document)
     return writer.directory
 

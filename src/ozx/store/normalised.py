@@ -11,10 +11,9 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import WrapperStore
 
 from ozx.errors import OzxError, UsageError
-from ozx.flow.byte_ranges import requested_span
 from ozx.places.place import Place
 from ozx.store.extension_groups import understands_opening
-from ozx.store.reading import ArchiveSession
+from ozx.store.reading import ArchiveSession, requested_span
 from ozx.zarr.keys import METADATA, PLAIN_FILES, is_metadata_key, join_path, node_of
 from ozx.zarr.normalisation import normalise_document
 

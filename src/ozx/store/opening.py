@@ -12,8 +12,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.calls import public_call
 from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.browsing import similar_nodes
-from ozx.flow.sources.opening import at_root
+from ozx.flow.sources.browsing import at_root, similar_nodes
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
 from ozx.places.byte_source import OpenFileSource
 from ozx.places.place import Place

@@ -15,11 +15,11 @@ from zarr.storage import LocalStore
 
 from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import UsageError
-from ozx.flow.byte_ranges import requested_span
 from ozx.flow.entry import read_part
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.source import Source
 from ozx.store.normalised import NormalisedStore
+from ozx.store.reading import requested_span
 from ozx.zarr.json_reading import check_value_length
 from ozx.zarr.keys import SortedKeys
 

@@ -19,7 +19,6 @@ from ozx.atomic.targets import check_target, naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.cloud.upload import check_absent
 from ozx.errors import OzxError, PartialFileWarning, ResourceError, UsageError, resource_errors
-from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sinks.output import upload_file
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.places.byte_source import FileSource
@@ -29,7 +28,7 @@ from ozx.places.remote.urls import check_object_url
 from ozx.store.finishing import contents_of, finish
 from ozx.store.growing_file import GrowingFile, Slot
 from ozx.store.partial_file import left_behind_warning
-from ozx.store.reading import ArchiveSession
+from ozx.store.reading import ArchiveSession, requested_span
 from ozx.threads import renew_after_fork
 from ozx.zarr.keys import SortedKeys
 

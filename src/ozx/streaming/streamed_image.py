@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.buffers import take_buffer
+from ozx.codecs.chunk_codecs import take_buffer
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.images.pictures.render import percentile_window

@@ -11,7 +11,7 @@ from ozx.errors import FormatError, raise_error
 from ozx.flow.entry import FileSpan
 from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Listing, list_directory
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.source import StoredDocuments
 from ozx.places.positional_reading import open_for_reading
 from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
@@ -85,15 +85,15 @@ def _check_nodes(source: DirectorySource | RemoteDirectorySource, options: Optio
     listing = source.listing
     checker = None if options.level == "archive" else NodeChecker(options)
     look = None if checker is None else checker.look
-    nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=look)
+    nodes, faults = read_nodes(StoredDocuments(listing.metadata, source.read), look=look)
     yield from check_read_faults(faults)
-    legacy = StoredValues(listing.legacy_keys, source.read)
+    legacy = StoredDocuments(listing.legacy_keys, source.read)
     yield from check_nodes(nodes, listing.legacy_keys, listing.iter_keys(), legacy, folder=listing.root)
     yield from check_sharding(nodes, listing.iter_keys())
     if checker is None:
         return
     if not nodes and listing.legacy_keys:
-        nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), checker.look)
+        nodes, faults = read_legacy_nodes(StoredDocuments(listing.legacy_keys, source.read), (), checker.look)
         yield from check_read_faults(faults)
     yield from checker.findings(nodes, source.exists)
     if options.level == "data":

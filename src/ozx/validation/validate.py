@@ -13,14 +13,14 @@ from functools import cache, partial
 from typing import Any
 
 from ozx.archive.audit.facts import ArchiveFacts
-from ozx.archive.entry_reading import ReadAhead, iter_value
+from ozx.archive.entry_reading import ReadAheadSource, iter_value
 from ozx.archive.reader import ArchiveReader
 from ozx.calls import public_call
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.flow.sources.opening import at_root, open_view
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.browsing import at_root, open_view
+from ozx.flow.sources.source import StoredDocuments
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.ome.comment import parse_comment
 from ozx.places.byte_source import read_in_runs
@@ -248,17 +248,17 @@ def _iter_data_keys(facts: ArchiveFacts, prefix: str) -> Iterator[str]:
     return (name.removeprefix(prefix) for name in facts.columns.iter_names() if not name.endswith("/"))
 
 
-def _documents(reader: ArchiveReader, facts: ArchiveFacts, entries: Entries) -> StoredValues:
+def _documents(reader: ArchiveReader, facts: ArchiveFacts, entries: Entries) -> StoredDocuments:
     """Return metadata documents of an archive, read on demand; the last entry of a repeated name is used."""
     indices, long = dict(entries), LongDocuments()
-    source = ReadAhead(reader.source)  # metadata are mostly stored in the order in which they are read
+    source = ReadAheadSource(reader.source)  # metadata are mostly stored in the order in which they are read
 
     def read(key: str) -> bytes:
         header = facts.columns.header(indices[key])
         long.check(header.uncompressed_size, key)
         return b"".join(iter_value(source, header, reader.end.directory_offset))
 
-    return StoredValues(indices, read)
+    return StoredDocuments(indices, read)
 
 
 def _damaged(facts: ArchiveFacts, entries: Entries) -> set[str]:

@@ -154,7 +154,7 @@ def test_litter(tmp_path, name):
     with open_repaired(Place.parse(tmp_path / "a.zip")) as source:
         assert contents(source) == VALUES
         assert source.left_out == (name,)
-        assert [repair.id for repair in source.repairs] == ["repair/litter"]
+        assert [rule for rule, _ in source.repairs] == ["repair/litter"]
     write_tree(tmp_path / "h", VALUES | {name: b"litter"})
     assert repair(tmp_path / "h") == ({"repair/litter"}, VALUES)
 
@@ -190,11 +190,9 @@ def test_every_id_is_that_of_a_rule_or_of_repair():
     ids = {identifier for _, broken in CASES.values() for identifier in broken} | {"repair/litter"}
     ids.add("repair/consolidated")
     assert ids - RULES.keys() == set(OWN_IDS)
-    folder = FIXTURES.parent / "src" / "ozx" / "flow"
-    texts = [path.read_text(encoding="utf-8") for path in folder.glob("repair*.py")]
-    named = {found for text in texts for found in re.findall(r'Repair\(\s*"([^"]+)"', text)}
-    assert named <= RULES.keys() | set(OWN_IDS)
-    assert {found for found in named if found.startswith("repair/")} <= set(OWN_IDS)
+    text = (FIXTURES.parent / "src" / "ozx" / "flow" / "repair" / "hierarchy.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'"((?:repair|rfc9|zip)/[^"]+)"', text))
+    assert set(OWN_IDS) <= named <= RULES.keys() | set(OWN_IDS)
 
 
 def test_sentences_name_what_they_are_about(tmp_path):
@@ -379,7 +377,7 @@ def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeyp
     def refuse(*args):
         raise AssertionError(args)
 
-    monkeypatch.setattr(repaired_names._NameRepairer, "repair", refuse)
+    monkeypatch.setattr(repaired_names, "_repair_name", refuse)
     monkeypatch.setattr(archive_keys, "sorted_by_hierarchy", refuse)
     assert repair(tmp_path / "a.ozx") == (set(), values)
 

@@ -8,8 +8,7 @@ from packed import PROMISE, sort_values, write_archive, zip_values
 
 from ozx.errors import FormatError
 from ozx.flow.sources import browsing
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, open_view
 from ozx.places.byte_source import MemorySource
 from ozx.places.place import Place
 from ozx.zarr import json_reading as document_limits

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.audit.gaps import Layout, find_unlisted
-from ozx.archive.audit.local_headers import LocalHeaders
+from ozx.archive.audit.local_headers import LocalHeaderTable
 from ozx.archive.columns import Columns, find_kinds, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.extra_fields import count_central_extras, iter_other_paths
@@ -71,7 +71,7 @@ class ArchiveFacts:
         self.out_of_bounds = find_out_of_bounds(columns, end)
         order = np.argsort(columns.header_offsets, kind="stable")
         inside = order[~np.isin(order, self.out_of_bounds)] if len(self.out_of_bounds) else order
-        self.local = LocalHeaders(source, columns, inside)
+        self.local = LocalHeaderTable(source, columns, inside)
         self.central_extras = count_central_extras(columns, end.prepended)
         self.layout = Layout(source, end, columns, self.local, inside, order)
         # name and offset of undamaged entries that the central directory does not list
@@ -165,7 +165,7 @@ class ArchiveFacts:
         self.is_signed = data.startswith(DIGITAL_SIGNATURE) and after == 6 + int.from_bytes(data[4:6], "little")
 
 
-def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> NDArray[np.int64]:
+def _embedded(source: ByteSource, columns: Columns, local: LocalHeaderTable) -> NDArray[np.int64]:
     """Return the uncompressed entries whose value begins with a local header and ends with an end record."""
     sizes = columns.compressed_sizes
     candidates = np.flatnonzero(local.begins_as_archive & (columns.methods == STORED) & (sizes > LOCAL_HEADER.size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.audit.local_headers import LocalHeaders
+from ozx.archive.audit.local_headers import LocalHeaderTable
 from ozx.archive.coalesced_reads import read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.directory import EndOfDirectory
@@ -13,7 +13,7 @@ from ozx.archive.entry_reading import ROOM_OF_EMPTY, follows_empty
 from ozx.archive.names.decoding import decode_name
 from ozx.archive.reader import iter_overlaps
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE, MASK_32
-from ozx.archive.recovery.values import ValueFinder, claims_of, local_header_at
+from ozx.archive.recovery.values import ValueSearch, claims_of, local_header_at
 from ozx.places.byte_source import ByteSource
 
 # Lengths of all data descriptors of an archive, and comparison of the descriptors with the central directory.
@@ -70,7 +70,7 @@ class Layout:
         source: ByteSource,
         end: EndOfDirectory,
         columns: Columns,
-        local: LocalHeaders,
+        local: LocalHeaderTable,
         inside: _Numbers,
         order: _Numbers,
     ) -> None:
@@ -135,8 +135,8 @@ _MOST_GAPS, _BLOCK, _PATIENCE = 100, 1 << 16, 64 << 20
 
 def find_unlisted(source: ByteSource, columns: Columns, layout: Layout) -> dict[str, int]:
     """Return name and offset of entries in gaps whose value is undamaged and whose name no entry of `columns` has."""
-    finder, found = ValueFinder(source), {}
-    finder.patience = _PATIENCE
+    search, found = ValueSearch(source), {}
+    search.patience = _PATIENCE
     for gap in np.argsort(-layout.gap_lengths, kind="stable")[:_MOST_GAPS].tolist():
         start = int(layout.gap_offsets[gap])
         stop = start + int(layout.gap_lengths[gap])
@@ -144,7 +144,7 @@ def find_unlisted(source: ByteSource, columns: Columns, layout: Layout) -> dict[
             start += place
             header = local_header_at(source, start)
             claims = [] if header is None else claims_of(header, start + header.length)
-            value = next(filter(None, map(finder.verify, claims)), None)
+            value = next(filter(None, map(search.verify, claims)), None)
             if header is not None and value is not None and value.size and value.end <= stop:
                 found[decode_name(header.name, header.flags, header.extra)] = start
                 start = value.end

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ozx.archive.coalesced_reads import MARGIN, Pieces, read_pieces
 from ozx.archive.columns import Columns, gather
 from ozx.archive.entry_reading import header_contradiction, read_header_at
-from ozx.archive.extra_fields import ExtraCensus
+from ozx.archive.extra_fields import ExtraFields
 from ozx.archive.records import (
     CENTRAL_HEADER,
     EXTRA_ZIP64,
@@ -37,8 +37,8 @@ _EXTRA_GUESS = 128
 _PEEK = len(LOCAL_SIGNATURE)
 
 
-class LocalHeaders:
-    """The local file headers of an archive; row i is the header of entry i in the central directory.
+class LocalHeaderTable:
+    """A table of the local file headers of an archive; row i is the header of entry i in the central directory.
 
     Those of `entries` are read, which must be sorted by header offset and lie inside the file.
     """
@@ -51,7 +51,7 @@ class LocalHeaders:
         self.begins_as_archive = np.zeros(count, bool)
         self.flags = np.zeros(count, np.uint16)  # the flags of each header; 0 for an unreadable one
         self.has_descriptor = np.zeros(count, bool)  # whether the header announces a data descriptor
-        self.extras = ExtraCensus(count)
+        self.extras = ExtraFields(count)
         # Headers that are missing or truncated, or that contradict the central directory: entry, message, broken rule.
         self.faults: list[tuple[int, str, str]] = []
         starts = columns.header_offsets[entries].astype(np.int64)

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from ozx.archive.entry_reading import says_nothing_of_sizes
 from ozx.archive.names.decoding import decode_name, name_fault
-from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
-from ozx.archive.recovery.entries import ONE, TWO, EntryTable, LostEntry, listed_claims, repeated_names
-from ozx.archive.recovery.scan import Scan
-from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, FoundEntry, ValueFinder, local_header_at
+from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, MASK_16, STORED, LocalHeader, local_header_length
+from ozx.archive.recovery.scan import EntryTable, LostEntry, Scan
+from ozx.archive.recovery.values import DESCRIPTOR_LENGTHS, Claim, FoundEntry, ValueSearch, local_header_at
 from ozx.places.byte_source import ByteSource
+
+#: The certainty of an entry's name: only its local header is known; one of its two headers gives the name, and the
+#: other is damaged or differs; both headers agree.
+LOCAL, ONE, TWO = range(3)
 
 # Rows of the central directory whose offsets are shifted or damaged.
 
@@ -68,29 +71,55 @@ def pair_by_value(
             yield row, same.pop(0)
 
 
+def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
+    """Yield two descriptions of the value at `data_offset`: with the directory's CRC-32, and with the local header's.
+
+    Without `local`, only the first description is yielded. The CRC-32 in the second description may be right if the
+    CRC-32 of the directory is wrong. The second description has no CRC-32 if the local header announces a data
+    descriptor: then the CRC-32 in the descriptor counts.
+    """
+    claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
+    yield claim
+    if local is not None:
+        yield claim._replace(crc32=None if local.flags & FLAG_DATA_DESCRIPTOR else local.crc32)
+
+
+def repeated_names(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return each repeated name with the indices of its entries."""
+    hashes = np.fromiter(map(hash, names), np.int64, len(names))
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order][1:] == hashes[order][:-1]
+    several = np.zeros(len(names), bool)
+    several[order[1:][same]] = several[order[:-1][same]] = True
+    places: dict[str, list[int]] = {}
+    for place in np.flatnonzero(several).tolist():
+        places.setdefault(names[place], []).append(place)
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
 _FOLDER_WITH_BYTES = "its name is the name of a folder, but it has bytes"
 _NO_HEADER = "its local header is damaged or missing"
 
 
-def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
+def merge_directory(source: ByteSource, scan: Scan) -> RecoveredDirectory:
     """Return the entries of `scan`, compared with the remaining central directory.
 
     If the local header is damaged or belongs to another entry, the value is searched for at the directory's offset.
     """
-    evidence = Evidence(source, scan)
-    evidence.merge()
-    return evidence
+    directory = RecoveredDirectory(source, scan)
+    directory.merge()
+    return directory
 
 
-class Evidence:
+class RecoveredDirectory:
     """The recovered and the lost entries of a damaged archive, after the scanned ones met its directory."""
 
     def __init__(self, source: ByteSource, scan: Scan) -> None:
         self._source = source
         self._scan = scan
         self._listed = scan.listed
-        self._finder = ValueFinder(source)
+        self._search = ValueSearch(source)
         self.entries = scan.found  # all entries with right values
         self.order = np.empty(0, np.int64)  # indices of the entries to keep, in the file's order
         self.names_by = bytearray(len(scan.found))  # for each entry the certainty of its name: LOCAL, ONE or TWO
@@ -259,7 +288,7 @@ class Evidence:
             is_own = local is not None and name == entry.name and data_offset == start + local.length
             for claim in listed_claims(entry, data_offset, local if is_own else None):
                 is_free = data_offset > start and not self._is_of_another(start, data_offset)
-                value = self._finder.verify(claim) if is_free else None
+                value = self._search.verify(claim) if is_free else None
                 if value is not None:
                     is_header = local is not None and data_offset == start + local.length
                     self._keep(row, entry, start, value, local if is_header else None, name)
@@ -271,7 +300,7 @@ class Evidence:
     ) -> None:
         """Add a value that was found through its row in the directory; drop false entries inside the value."""
         index = len(self.entries)
-        stop = max(value.stop, self._finder.stop_of(value))
+        stop = max(value.stop, self._search.stop_of(value))
         self._drop_inside(start, stop)
         self.entries.append(value._replace(name=entry.name, start=start, stop=stop, is_searched=False))
         self.names_by.append(ONE)
@@ -309,7 +338,7 @@ class Evidence:
             return False
         data_offset = start + local_header_length(fixed)
         value = FoundEntry(entry.name, start, data_offset, STORED, 0, 0, 0)
-        stop = self._finder.stop_of(value)
+        stop = self._search.stop_of(value)
         if not (data_offset in self._boundaries or stop in self._boundaries):
             return False
         self._keep(row, entry, start, value, local, name)
@@ -379,7 +408,7 @@ class Evidence:
         value = entry._replace(data_offset=broken.data_offset)
         if broken.name != entry.name or value.end > self._source.size():
             return lost  # the local header belongs to another entry, and the bytes may, too
-        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > value.end
+        has_one_checksum = broken.crc32 == entry.crc32 or self._search.stop_of(value) > value.end
         return replace(
             lost,
             data_offset=broken.data_offset,

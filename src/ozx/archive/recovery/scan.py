@@ -5,11 +5,14 @@ One pass reads the file. It skips a value whose CRC-32 matches; inside any other
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.directory import EndOfDirectory, read_end
-from ozx.archive.entry_reading import ReadAhead, says_nothing_of_sizes
+from ozx.archive.entry_reading import ReadAheadSource, says_nothing_of_sizes
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import (
@@ -22,12 +25,11 @@ from ozx.archive.records import (
     central_header_length,
     iter_extra_fields,
 )
-from ozx.archive.recovery.entries import EntryTable, LostEntry
 from ozx.archive.recovery.values import (
     SIGNATURE,
     Claim,
     FoundEntry,
-    ValueFinder,
+    ValueSearch,
     claims_of,
     find_signature,
     local_header_at,
@@ -42,6 +44,68 @@ from ozx.progress import NO_PROGRESS, Progress
 _MOST_BROKEN = 1 << 20
 
 
+class EntryTable:
+    """A compact table of scanned entries."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.starts = array("Q")
+        self.stored_sizes = array("Q")
+        self.sizes = array("Q")
+        self.checksums = array("L" if array("L").itemsize == 4 else "I")
+        self.stops = array("Q")
+        # In the order of an entry's fields.
+        data_offsets, methods = array("Q"), array("H")
+        place = self.names, self.starts, data_offsets, methods
+        self._columns: tuple[Any, ...] = (*place, self.stored_sizes, self.sizes, self.checksums, self.stops)
+        self.searched: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: int) -> FoundEntry:
+        return FoundEntry._make([*(column[index] for column in self._columns), index in self.searched])
+
+    def values_by_name(self) -> dict[str, set[tuple[int, int]]]:
+        """Return a map from each entry name to the sizes and CRC-32s of its values."""
+        values: dict[str, set[tuple[int, int]]] = {}
+        for row, name in enumerate(self.names):
+            values.setdefault(name, set()).add(self.value(row))
+        return values
+
+    def value(self, row: int) -> tuple[int, int]:
+        """Return the size and CRC-32 of a row's value."""
+        return self.sizes[row], self.checksums[row]
+
+    def append(self, entry: FoundEntry) -> None:
+        """Append an entry to the table."""
+        if entry.is_searched:
+            self.searched.add(len(self.names))
+        for column, value in zip(self._columns, entry, strict=False):
+            column.append(value)
+
+
+@dataclass(frozen=True, slots=True)
+class LostEntry:
+    """An entry of a damaged archive whose value is damaged or missing."""
+
+    name: str  # or the known part of it
+    reason: str  # as a phrase
+    start: int  # its offset in the file
+    end: int | None = None  # according to its sizes, if there is evidence for them
+    is_cut_off: bool = False
+    data_offset: int | None = None  # of the stored bytes, if they are located
+    stored_size: int | None = None
+    crc32: int | None = None  # according to the local header
+    is_named_twice: bool = False  # whether both headers give its name
+    has_one_checksum: bool = False  # whether both give the same CRC-32
+
+    @property
+    def stored(self) -> tuple[int, int] | None:
+        """Offset and length of the stored bytes of an uncompressed value; None if they are unknown."""
+        return None if self.data_offset is None or self.stored_size is None else (self.data_offset, self.stored_size)
+
+
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
     """Scan `source` for entries by their local file headers, and verify each value by its CRC-32."""
     scan = Scan(source)
@@ -54,8 +118,8 @@ class Scan:
 
     def __init__(self, source: ByteSource) -> None:
         self._size = source.size()
-        self._ahead = ReadAhead(source, COPY)
-        self._finder = ValueFinder(self._ahead)
+        self._ahead = ReadAheadSource(source, COPY)
+        self._search = ValueSearch(self._ahead)
         self.end = end = _read_end(source)  # the end records; None if they are damaged or missing
         # If bytes lie before and behind the archive that the end records describe, it may be an archive in a value.
         is_inner = end is not None and end.prepended > 0 and end.trailing > 0
@@ -139,7 +203,7 @@ class Scan:
             return place + 4
         name = decode_name(header.name, header.flags, header.extra)
         claims = claims_of(header, place + header.length)
-        values = filter(None, map(self._finder.verify, claims))
+        values = filter(None, map(self._search.verify, claims))
         may_be_empty = says_nothing_of_sizes(header.extra)
         value = next(
             (one for one in values if one.size or (may_be_empty and self._is_evidently_empty(one, claims[0]))), None
@@ -153,7 +217,7 @@ class Scan:
             end = self._evident_end(header, first)
             is_cut_off = end is not None and end > self._size
             stored = (first.data_offset, first.stored_size, first.crc32) if first is not None else (None, None, None)
-            reason = self._finder.why_not(header, first)
+            reason = self._search.why_not(header, first)
             self._lose(LostEntry(name, reason, place, end, is_cut_off, *stored))
         return place + 4
 

@@ -120,8 +120,8 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
     return None
 
 
-class ValueFinder:
-    """Finder of the values that headers describe, optimised for forward reads of the source."""
+class ValueSearch:
+    """Search for the values that headers describe, optimised for forward reads of the source."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source

@@ -16,8 +16,7 @@ from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.entry import BytesPart, Part, Span, read_part
 from ozx.flow.plans.zarr_v2 import plan_as_04, planned_values
 from ozx.flow.sources.archive import ArchivedPart, ArchiveSource
-from ozx.flow.sources.browsing import DirectoryView
-from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.browsing import DirectoryView, open_view
 from ozx.operations.unpack import default_directory
 from ozx.places.byte_source import ByteSource, FileSource, iter_exactly
 from ozx.places.place import Place

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,6 @@ _GZIP = ("gzip", "numcodecs.gzip")
 
 
 @dataclass(frozen=True, slots=True)
-class Transcoding:
-    """The decoder and the encoder of an array, picklable for other processes."""
-
-    old: PixelCodec
-    new: PixelCodec
-    path: str  # of the array, for messages
-    new_codecs: tuple[str, ...]  # names of the codecs of new chunks
-    # Whether every chunk is decoded again and compared, see `ozx.ome.relayout.codec_choice.is_exact`.
-    is_checked: bool
-
-
-@dataclass(frozen=True, slots=True)
 class StoredBlock:
     """A block of pixels that is transcoded in one task."""
 
@@ -50,8 +39,12 @@ class UndecodableError(Exception):
     """Error for a chunk that cannot be decoded; `args` contains the chunk's coordinates and the reason."""
 
 
-def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
-    """Return the decoder and encoder that convert an array from one ``zarr.json`` document to another."""
+#: Returns the new chunks of a block with their coordinates; omits chunks that hold only fill values. It can be pickled.
+Transcode = Callable[[StoredBlock], list[tuple[Lengths, bytes]]]
+
+
+def open_transcoding(old: Document, new: Document, path: str) -> Transcode:
+    """Return the function that converts the blocks of an array from one ``zarr.json`` document to another."""
     from ozx.codecs.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
     where = path or "the root"
@@ -68,36 +61,39 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
         # gzip stores the time; ozx can remove it only if gzip is the last codec, or only crc32c follows.
         raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
-    return Transcoding(open_codec(old, path), open_codec(plain, path), path, names, is_checked=not is_exact(plain))
+    decoder, encoder = open_codec(old, path), open_codec(plain, path)
+    return partial(_transcode, decoder, encoder, names, path, is_checked=not is_exact(plain))
 
 
-def transcode_block(transcoding: Transcoding, block: StoredBlock) -> list[tuple[Lengths, bytes]]:
-    """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
+def _transcode(
+    old: PixelCodec, new: PixelCodec, names: tuple[str, ...], path: str, block: StoredBlock, *, is_checked: bool
+) -> list[tuple[Lengths, bytes]]:
+    """Return the new chunks of a block; raise `UnsupportedError` if a chunk does not decode to its pixels.
 
-    Raise `UnsupportedError` if a chunk does not decode to its pixels.
+    `names` are those of the new codecs. With `is_checked`, every chunk is decoded again and compared.
     """
-    values, codec = _decode(transcoding, block), transcoding.new
-    places, insides = zip(*_iter_new_chunks(codec.shape, block), strict=True)
+    values = _decode(old, block, new.fill_value)
+    places, insides = zip(*_iter_new_chunks(new.shape, block), strict=True)
     pieces = [np.asarray(values[inside], values.dtype) for inside in insides]
     try:
-        encoded = codec.encode(pieces)
-        is_kept = not transcoding.is_checked or _is_kept(codec, encoded, pieces)
+        encoded = new.encode(pieces)
+        is_kept = not is_checked or _is_kept(new, encoded, pieces)
     except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
-        raise _inexact(transcoding, f" ({type(error).__name__}: {error})") from None
+        raise _inexact(names, path, f" ({type(error).__name__}: {error})") from None
     if not is_kept:
-        raise _inexact(transcoding)
+        raise _inexact(names, path)
     found = zip(places, encoded, strict=True)
-    return [(place, _without_time(data, transcoding.new_codecs)) for place, data in found if data is not None]
+    return [(place, _without_time(data, names)) for place, data in found if data is not None]
 
 
-def _inexact(transcoding: Transcoding, reason: str = "") -> UnsupportedError:
+def _inexact(names: tuple[str, ...], path: str, reason: str = "") -> UnsupportedError:
     return UnsupportedError(
-        f"{transcoding.path or 'the root'}: expected codecs that keep every value; the chain "
-        f"{', '.join(transcoding.new_codecs)} changes values{reason}",
+        f"{path or 'the root'}: expected codecs that keep every value; the chain {', '.join(names)} changes "
+        f"values{reason}",
         hint="Keep the chunk shape and the codec: the chunks are then copied without decoding."
-        if "transpose" in transcoding.new_codecs
+        if "transpose" in names
         else "Choose another codec to replace this chain.",
     )
 
@@ -112,9 +108,8 @@ def _is_kept(codec: PixelCodec, encoded: list[bytes | None], pieces: list[NDArra
     )
 
 
-def _decode(transcoding: Transcoding, block: StoredBlock) -> NDArray[Any]:
+def _decode(codec: PixelCodec, block: StoredBlock, fill_value: Any) -> NDArray[Any]:
     """Return the pixels of a block; raise `UndecodableError` if a chunk cannot be decoded."""
-    codec = transcoding.old
     values = np.empty([part.stop - part.start for part in block.box], codec.dtype)
     for shape, places in _by_shape(block):
         chunks = codec.of_shape(shape).iter_decoded([block.chunks[place] for place in places])
@@ -128,7 +123,7 @@ def _decode(transcoding: Transcoding, block: StoredBlock) -> NDArray[Any]:
             pixels = _pixels(block, place)
             values[_inside(pixels, block.box)] = chunk[_inside(pixels, block.box, is_in_chunk=True)]
     for place in block.missing:
-        values[_inside(_pixels(block, place), block.box)] = transcoding.new.fill_value
+        values[_inside(_pixels(block, place), block.box)] = fill_value
     return values
 
 

@@ -34,17 +34,17 @@ class ChecksummedChunks(InnerChunks):
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
         """Return the stored chunks with these numbers; see `InnerChunks.find`."""
-        found = super().find(numbers, is_joined=is_joined)
-        wanted, change = numbers[found.positions], CHECKSUM_BYTES if self.is_added else -CHECKSUM_BYTES
-        if not self.is_added and len(short := np.flatnonzero(found.lengths <= CHECKSUM_BYTES)):
+        positions, lengths, parts = super().find(numbers, is_joined=is_joined)
+        wanted, change = numbers[positions], CHECKSUM_BYTES if self.is_added else -CHECKSUM_BYTES
+        if not self.is_added and len(short := np.flatnonzero(lengths <= CHECKSUM_BYTES)):
             raise self.damaged(int(wanted[short[0]]), "the chunk is too short")
-        return FoundChunks(found.positions, found.lengths + change, list(self._iter_runs(found, wanted, change)))
+        return positions, lengths + change, list(self._iter_runs(parts, _Rows(self, lengths, wanted), change))
 
-    def _iter_runs(self, found: FoundChunks, wanted: NDArray[np.int64], change: int) -> Iterator[Part]:
+    def _iter_runs(self, parts: list[Part], rows: _Rows, change: int) -> Iterator[Part]:
         """Divide the found parts, each of which has one or more chunks."""
-        first, lengths, rows = 0, found.lengths.tolist(), _Rows(self, found.lengths, wanted)
+        first, lengths = 0, rows.lengths.tolist()
         known: dict[int, int] = {}  # equal lengths are one number
-        for part in found.parts:
+        for part in parts:
             offset, end = 0, part.length
             while offset < end:
                 stop, size = first + 1, lengths[first]

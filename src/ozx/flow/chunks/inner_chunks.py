@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,9 @@ from ozx.zarr.layout import ArrayLayout, IndexFormat, Lengths, ShardIndex, read_
 _CACHED_BYTES = 32 << 20
 
 
-class FoundChunks(NamedTuple):
-    """Stored chunks with their positions, lengths and bytes."""
-
-    positions: NDArray[np.int64]  # their positions among the requested chunks, ascending
-    lengths: NDArray[np.int64]  # their lengths in bytes
-    parts: list[Part]  # their bytes, one chunk after the other
+#: Stored chunks: their positions among the requested chunks, ascending; their lengths in bytes; their bytes, one chunk
+#: after the other.
+FoundChunks = tuple[NDArray[np.int64], NDArray[np.int64], list[Part]]
 
 
 class InnerChunks:
@@ -71,7 +68,7 @@ class InnerChunks:
                 rule="zarr/chunk-data",
                 hint="Delete the value, so that the chunk reads as fill values, or write it again.",
             )
-        return FoundChunks(positions, np.array(lengths, np.int64), parts)
+        return positions, np.array(lengths, np.int64), parts
 
     def _find_in_shards(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
         layout = self._layout
@@ -96,7 +93,7 @@ class InnerChunks:
         sizes = np.add.reduceat(lengths, starts) if len(starts) else lengths
         spans = zip(shards[starts].tolist(), offsets[starts].tolist(), sizes.tolist(), strict=True)
         parts: list[Part] = [self._shard(shard).span(offset, size) for shard, offset, size in spans]
-        return FoundChunks(positions, lengths, parts)
+        return positions, lengths, parts
 
     def iter_places(self) -> Iterator[NDArray[np.int64]]:
         """Yield the coordinates of stored chunks, as arrays with one row per chunk."""

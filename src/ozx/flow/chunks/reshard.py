@@ -78,8 +78,8 @@ def _check_shards(layout: ArrayLayout, path: str) -> None:
 def _iter_chunks(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
     numbers = chunks.blocks((1,) * len(new.grid))
     for key, batch in _in_order(numbers, new, path, _BATCH):
-        found = chunks.find(batch, is_joined=False)
-        for position, part in zip(found.positions.tolist(), found.parts, strict=True):
+        positions, _, parts = chunks.find(batch, is_joined=False)
+        for position, part in zip(positions.tolist(), parts, strict=True):
             yield Entry(key[position], (part,))
 
 
@@ -92,19 +92,19 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
         box = [min(per, length - at) for per, length, at in zip(per_shard, new.grid, first, strict=True)]
         ranges = [np.arange(at, at + count) for at, count in zip(first, box, strict=True)]
         wanted = np.ravel_multi_index(np.ix_(*ranges), new.grid).ravel().astype(np.int64)
-        found = chunks.find(wanted, is_joined=True)
+        positions, stored, parts = chunks.find(wanted, is_joined=True)
         inside = np.zeros(len(wanted), np.int64)
-        inside[found.positions] = found.lengths
+        inside[positions] = stored
         lengths = np.zeros(per_shard, np.int64)
         lengths[tuple(map(slice, box))] = inside.reshape(box)
         index = build_index(None, lengths)
-        size = sum(found.lengths.tolist()) + len(index)
+        size = sum(stored.tolist()) + len(index)
         if size > LARGEST_SHARD:
             raise UnsupportedError(
                 f"{key}: expected a shard of at most {LARGEST_SHARD:,} bytes; its chunks take {size:,} bytes",
                 hint="Some readers cannot read larger entries; choose smaller shards.",
             )
-        yield Entry(key, (*found.parts, BytesPart(index)))
+        yield Entry(key, (*parts, BytesPart(index)))
 
 
 def _in_order(

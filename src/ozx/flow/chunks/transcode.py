@@ -20,16 +20,14 @@ from ozx.codecs.pixel_codec import readable_document
 from ozx.errors import FormatError, UsageError
 from ozx.flow.chunks.block_transcoding import (
     StoredBlock,
-    Transcoding,
+    Transcode,
     UndecodableError,
     open_transcoding,
-    transcode_block,
 )
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.reshard import iter_resharded
-from ozx.flow.chunks.spool import open_spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
-from ozx.flow.entry import Entry, Part, read_part
+from ozx.flow.entry import Entry, Part, open_spool, read_part
 from ozx.ome.relayout.rechunking import BlockGrid, plan_rechunking
 from ozx.threads import Workers, in_order
 from ozx.zarr.entry_order import hierarchy_order
@@ -71,16 +69,16 @@ def iter_transcoded(
         old_layout = parse_v2_layout(old, path)
     else:
         old_layout = replace(parse_layout(readable_document(old, path), path, zarr_understands), edges=edges)
-    transcoding, new = open_transcoding(old, new, path), readable_document(new, path)
+    transcode, new = open_transcoding(old, new, path), readable_document(new, path)
     new_layout = parse_layout(new, path, zarr_understands)
     if old_layout.shape != new_layout.shape:
         raise UsageError(f"{path or 'the root'}: expected two documents of the same array; their shapes differ")
     unsharded = parse_layout(relayout_document(new, None), path, zarr_understands)
-    return _Transcoder(stored, old_layout, new_layout, unsharded, transcoding, path).iter_entries(workers)
+    return _TranscodedArray(stored, old_layout, new_layout, unsharded, transcode, path).iter_entries(workers)
 
 
-class _Transcoder:
-    """Transcoder of one array, block by block."""
+class _TranscodedArray:
+    """An array that is transcoded block by block."""
 
     def __init__(
         self,
@@ -88,14 +86,14 @@ class _Transcoder:
         old: ArrayLayout,
         new: ArrayLayout,
         unsharded: ArrayLayout,
-        transcoding: Transcoding,
+        transcode: Transcode,
         path: str,
     ) -> None:
         self._stored = stored
         self._old = old
         self._new = new
         self._unsharded = unsharded  # the new layout without shards
-        self._transcoding = transcoding
+        self._transcode = transcode
         self._path = path
         self._chunks = InnerChunks(stored, old)
         self._plan: BlockGrid = plan_rechunking(old, new)
@@ -123,10 +121,7 @@ class _Transcoder:
 
         At most `most` tasks run at the same time.
         """
-        submitted = (
-            (number, executor.submit(transcode_block, self._transcoding, block))
-            for number, block in self._iter_blocks()
-        )
+        submitted = ((number, executor.submit(self._transcode, block)) for number, block in self._iter_blocks())
         try:
             yield from in_order(submitted, most)
         except UndecodableError as error:
@@ -163,16 +158,16 @@ class _Transcoder:
         spans = tuple(old.spans(dimension, part.start, part.stop) for dimension, part in enumerate(box))
         places = list(itertools.product(*spans))
         wanted = np.array([_number(place, old.grid) for place in places], np.int64)
-        found = self._chunks.find(wanted, is_joined=False)
-        if not found.parts:
+        found, _, parts = self._chunks.find(wanted, is_joined=False)
+        if not parts:
             return None
-        positions = found.positions.tolist()
-        for row, part in zip(positions, found.parts, strict=True):
+        positions = found.tolist()
+        for row, part in zip(positions, parts, strict=True):
             lengths = [span[at].stop - span[at].start for span, at in zip(spans, places[row], strict=True)]
             most = largest_stored(math.prod(lengths) * old.item_size) if old.item_size else None
             if most is not None and part.length > most:
                 raise self._undecodable(places[row], f"expected a chunk of up to {most:,} bytes; found {part.length:,}")
-        chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
+        chunks = {places[row]: read_part(part) for row, part in zip(positions, parts, strict=True)}
         return StoredBlock(box, spans, chunks, tuple(place for place in places if place not in chunks))
 
     def _undecodable(self, place: Lengths, reason: str) -> FormatError:

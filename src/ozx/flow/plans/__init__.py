@@ -1,5 +1,7 @@
 """Make plans from a source; a plan lists the entries to write.
 
+``copy``
+    The files of a directory as they are.
 ``relayout``, ``arrays``
     A hierarchy in another layout or version, and the entries of its arrays.
 ``ome_version``
@@ -8,6 +10,8 @@
     A plan of OME-Zarr 0.4 (Zarr v2), and its single values by key.
 ``subset``
     A part of a hierarchy.
+``edit``
+    The new documents of an archive that is edited.
 ``salvage``
     The recovered content of a damaged archive.
 """

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ozx.errors import UnsupportedError, UsageError
 from ozx.flow.plan import Plan
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.source import StoredDocuments
 from ozx.ome.conversion_05_06 import checked_version, convert_group
 from ozx.ome.nodes import NoteCollector
 from ozx.zarr.json_reading import Document, dump_document, parse_document
@@ -48,7 +48,7 @@ def in_version(plan: _P, choice: VersionChoice) -> _P:
     # In place: the entries of the plan add to this very list.
     plan.notes += [f"OME-Zarr {found} became {choice.version}", *notes.sentences()]
     values = {key: dump_document(document) for key, document in changed.items()}
-    metadata = StoredValues(list(stored), lambda key: values[key] if key in values else stored[key])
+    metadata = StoredDocuments(list(stored), lambda key: values[key] if key in values else stored[key])
     return replace(plan, metadata=metadata)
 
 

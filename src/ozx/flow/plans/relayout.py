@@ -11,7 +11,7 @@ from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, Treatment, iter_planned
-from ozx.flow.sources.source import Source, StoredValues
+from ozx.flow.sources.source import Source, StoredDocuments
 from ozx.ome.relayout.codec_choice import needs_transcoding
 from ozx.ome.relayout.layout_choice import (
     LayoutChoice,
@@ -59,7 +59,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
     legacy = [key for key in source.iter_keys() if is_legacy_metadata_key(key)]
     if legacy and METADATA not in source:
         return _plan_upgrade(source, layout, legacy)
-    return _Relaying(source, layout).plan()
+    return _plan_v3(source, layout)
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
@@ -98,115 +98,106 @@ def _make_plan(
     )
 
 
-class _Relaying:
-    """Planner of Zarr v3 hierarchies; an array that already has the requested layout is copied."""
+def _plan_v3(source: Source, layout: LayoutChoice) -> RelayoutPlan:
+    """Plan another layout of a Zarr v3 hierarchy; an array that already has the requested layout is copied."""
+    groups: dict[str, Document] = {}
+    old: dict[str, Document] = {}
+    arrays: dict[str, ArrayPlan] = {}
+    changed: dict[str, bytes] = {}
+    notes: list[str] = []
+    if not layout.changes_nothing:
+        groups, old = _read_nodes(source)
+        arrays, documents = _relay(layout, groups, old, notes)
+        changed = {join_path(path, METADATA): dump_document(document) for path, document in documents.items()}
+    keys = sorted((key for key in source.iter_keys() if is_metadata_key(key)), key=breadth_first)
+    metadata = StoredDocuments(keys, lambda key: changed[key] if key in changed else source.read(key))
+    return _make_plan(source, metadata, arrays, notes, copied=len(old) - len(arrays))
 
-    def __init__(self, source: Source, layout: LayoutChoice) -> None:
-        self._source = source
-        self._layout = layout
-        self._groups: dict[str, Document] = {}
-        self._arrays: dict[str, Document] = {}
-        self._changed: dict[str, bytes] = {}
-        self._notes: list[str] = []
-        self._edges: dict[str, Edges] = {}  # of rectilinear arrays, by path
 
-    def plan(self) -> RelayoutPlan:
-        """Read the metadata and return the plan with all arrays."""
-        arrays: dict[str, ArrayPlan] = {}
-        if not self._layout.changes_nothing:
-            self._read()
-            arrays = self._relay()
-        source, changed = self._source, self._changed
-        keys = sorted((key for key in source.iter_keys() if is_metadata_key(key)), key=breadth_first)
-        metadata = StoredValues(keys, lambda key: changed[key] if key in changed else source.read(key))
-        return _make_plan(source, metadata, arrays, self._notes, copied=len(self._arrays) - len(arrays))
+def _read_nodes(source: Source) -> tuple[dict[str, Document], dict[str, Document]]:
+    """Return the documents of the groups and of the arrays, by path."""
+    groups, arrays = dict[str, Document](), dict[str, Document]()
+    for key in source.iter_keys():
+        if is_metadata_key(key):
+            document = parse_document(source.read(key), key)
+            (arrays if document.get("node_type") == "array" else groups)[node_of(key)] = document
+    return groups, arrays
 
-    def _read(self) -> None:
-        for key in self._source.iter_keys():
-            if is_metadata_key(key):
-                document = parse_document(self._source.read(key), key)
-                nodes = self._arrays if document.get("node_type") == "array" else self._groups
-                nodes[node_of(key)] = document
 
-    def _relay(self) -> dict[str, ArrayPlan]:
-        for path in self._arrays:
-            self._check_groups_above(path)
-        movable = {path: document for path, document in self._arrays.items() if not self._hides_shards(path, document)}
-        if self._layout.decodes:
-            movable = {path: self._regular(path, document) for path, document in movable.items()}
-        documents = self._layout.new_documents(movable, axes_of_images(self._groups), understands_relayout)
-        arrays, changed = {}, {}
-        for path, document in documents.items():
-            array = self._array(path, movable[path], document)
-            if array is not None:
-                arrays[path] = array
-                changed[path] = self._relay_extensions(path, document)
-                self._changed[join_path(path, METADATA)] = dump_document(changed[path])
-        self._renew_consolidated(changed)
-        return arrays
+def _relay(
+    layout: LayoutChoice, groups: Mapping[str, Document], old: Mapping[str, Document], notes: list[str]
+) -> tuple[dict[str, ArrayPlan], dict[str, Document]]:
+    """Return the plans of the arrays that get another layout, and the changed documents; add notes on the others."""
+    for path in old:
+        for above in _groups_above(path, groups):
+            check_understood(groups[above], above, understands_relayout)
+    movable = {path: document for path, document in old.items() if not _hides_shards(layout, path, document, notes)}
+    edges: dict[str, Edges] = {}  # of rectilinear arrays, by path
+    if layout.decodes:
+        movable = {path: _regular(path, document, edges) for path, document in movable.items()}
+    new = layout.new_documents(movable, axes_of_images(groups), understands_relayout)
+    arrays: dict[str, ArrayPlan] = {}
+    changed: dict[str, Document] = {}
+    for path, document in new.items():
+        array = _plan_array(layout, path, movable[path], document, edges.get(path))
+        if array is not None:
+            arrays[path] = array
+            for above in _groups_above(path, groups):
+                check_group_extensions(above, groups[above], path, old[path], document)
+            changed[path] = relaid_document(path, old[path], document)
+    nodes = {**groups, **old, **changed}
+    for path, document in groups.items() if changed else ():
+        if document.get(CONSOLIDATED) is not None:
+            changed[path] = renew_copies(document, path, nodes.get)
+    return arrays, changed
 
-    def _hides_shards(self, path: str, document: Document) -> bool:
-        """Return whether an array stays as it is, because other codecs stand beside its ``sharding_indexed``.
 
-        Such a shard is one chunk. In another shard, or with a checksum behind it, tensorstore and zarrita refuse it.
-        """
-        if self._layout.decodes or not parse_layout(document, path, understands_relayout).hides_shards:
-            return False
-        self._notes.append(
-            f"{path or 'the root'}: its shards stay as they are, because other codecs stand beside sharding_indexed; "
-            "another codec, or other chunks, decode the array and encode it again"
-        )
-        return True
+def _groups_above(path: str, groups: Mapping[str, Document]) -> Iterator[str]:
+    return (above for above in paths_above(path) if above in groups)
 
-    def _regular(self, path: str, document: Document) -> Document:
-        """Return the document of an array that is decoded with a regular grid instead of a rectilinear one."""
-        edges = parse_edges(document, path)
-        if edges is None:
-            return document
-        self._edges[path] = edges
-        return regular_document(document, edges)
 
-    def _array(self, path: str, old_document: Document, document: Document) -> ArrayPlan | None:
-        old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
-        old = replace(old, edges=self._edges.get(path))
-        is_transcoded = old.edges is not None or needs_transcoding(old_document, document)
-        is_same = (old.levels, old.stored_shape, old.keys) == (new.levels, new.stored_shape, new.keys)
-        has_same_checksums = ends_in_checksum(old.codecs) == ends_in_checksum(new.codecs)
-        if not is_transcoded and has_same_checksums and (is_same or self._is_kept(old, new)):
-            return None
-        if not is_transcoded:
-            return ArrayPlan(path, "moved", old, new)
+def _hides_shards(layout: LayoutChoice, path: str, document: Document, notes: list[str]) -> bool:
+    """Return whether an array stays as it is, because other codecs stand beside its ``sharding_indexed``.
+
+    Such a shard is one chunk. In another shard, or with a checksum behind it, tensorstore and zarrita refuse it.
+    """
+    if layout.decodes or not parse_layout(document, path, understands_relayout).hides_shards:
+        return False
+    notes.append(
+        f"{path or 'the root'}: its shards stay as they are, because other codecs stand beside sharding_indexed; "
+        "another codec, or other chunks, decode the array and encode it again"
+    )
+    return True
+
+
+def _regular(path: str, document: Document, edges: dict[str, Edges]) -> Document:
+    """Return the document of an array that is decoded with a regular grid instead of a rectilinear one."""
+    found = parse_edges(document, path)
+    if found is None:
+        return document
+    edges[path] = found
+    return regular_document(document, found)
+
+
+def _plan_array(
+    layout: LayoutChoice, path: str, old_document: Document, document: Document, edges: Edges | None
+) -> ArrayPlan | None:
+    """Return the plan of an array; None if it already has the layout, so that it can be copied."""
+    old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
+    old = replace(old, edges=edges)
+    if edges is not None or needs_transcoding(old_document, document):
         return ArrayPlan(path, "transcoded", old, new, (old_document, document))
-
-    def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
-        """Return whether the stored shards already have the requested shape, so that they can be copied."""
-        policy = self._layout.shards
-        return old.shards == new.shards and (policy == "keep" or (policy == "auto" and old.shards is not None))
-
-    def _check_groups_above(self, path: str) -> None:
-        for above in paths_above(path):
-            if above in self._groups:
-                check_understood(self._groups[above], above, understands_relayout)
-
-    def _relay_extensions(self, path: str, document: Document) -> Document:
-        old = self._arrays[path]
-        for above in paths_above(path):
-            if above in self._groups:
-                check_group_extensions(above, self._groups[above], path, old, document)
-        return relaid_document(path, old, document)
-
-    def _renew_consolidated(self, changed: Mapping[str, Document]) -> None:
-        """Write consolidated metadata anew that repeat changed arrays."""
-        nodes = {**self._groups, **self._arrays, **changed}
-        for path, document in self._groups.items():
-            if changed and document.get(CONSOLIDATED) is not None:
-                self._changed[join_path(path, METADATA)] = dump_document(renew_copies(document, path, nodes.get))
+    is_same = (old.levels, old.stored_shape, old.keys) == (new.levels, new.stored_shape, new.keys)
+    policy = layout.shards  # the stored shards may already have the requested shape
+    is_same |= old.shards == new.shards and (policy == "keep" or (policy == "auto" and old.shards is not None))
+    has_same_checksums = ends_in_checksum(old.codecs) == ends_in_checksum(new.codecs)
+    return None if is_same and has_same_checksums else ArrayPlan(path, "moved", old, new)
 
 
 def _plan_upgrade(source: Source, layout: LayoutChoice, legacy: list[str]) -> RelayoutPlan:
     """Plan the conversion from Zarr v2 to v3: every array gets a new document and new chunk keys."""
     keys = [*legacy, *(key for key in source.iter_keys() if is_metadata_key(key))]
-    stored = StoredValues(keys, source.read)
+    stored = StoredDocuments(keys, source.read)
     upgraded = upgrade_hierarchy(stored, keep_numcodecs=layout.keep_numcodecs, path=source.name)
     for refusal in upgraded.refusals:
         raise _and_more(refusal, len(upgraded.refusals) - 1)

@@ -10,14 +10,14 @@ from ozx.archive.recovery.scan import iter_found_value
 from ozx.archive.recovery.values import FoundEntry
 from ozx.flow.entry import Entry, LazyPart, Part
 from ozx.flow.plan import Plan
-from ozx.flow.repair.salvage import Salvage
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.repair.salvage import RecoveredHierarchy
+from ozx.flow.sources.source import StoredDocuments
 from ozx.places.byte_source import ByteSource
 from ozx.zarr.entry_order import archive_rank
 from ozx.zarr.keys import breadth_first, is_metadata_key
 
 
-def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:
+def plan_salvage(source: ByteSource, found: RecoveredHierarchy, added: Sequence[Entry] = ()) -> Plan:
     """Return a plan that writes the found values, the recreated metadata and the rebuilt values."""
     entries = {found.key(index): index for index in found.indices}
 
@@ -38,7 +38,7 @@ def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()
 
     metadata = sorted({*filter(is_metadata_key, entries), *found.made}, key=breadth_first)
     return Plan(
-        StoredValues(metadata, read),
+        StoredDocuments(metadata, read),
         data,
         lambda: (
             sum(found.entry(index).size for index in found.indices)

@@ -22,7 +22,7 @@ from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import iter_grouped, note_outside
 from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
-from ozx.flow.sources.source import Source, StoredValues
+from ozx.flow.sources.source import Source, StoredDocuments
 from ozx.ome.recovered import describe_loss, losses_below, losses_of, unmarkable, with_losses
 from ozx.ome.references import check_references, drop_source_image
 from ozx.ome.subset.hierarchy import ExtractedImageResult, Subset, plan_subset
@@ -55,7 +55,7 @@ Encode = Callable[[Source, Subset, Iterable[Entry], Workers], Iterable[Entry]]
 _MOST_NOTED = 3
 
 
-class Extractor:
+class ExtractionPlanner:
     """Planner of extractions: the extracted node becomes the root of a new hierarchy."""
 
     def __init__(self, source: Source, node: str, encode: Encode, *, reads_once: bool = False) -> None:
@@ -64,7 +64,7 @@ class Extractor:
         found = [key for key in source.iter_keys() if is_any_metadata_key(key)]
         self._nodes = {node_of(key) for key in found if is_metadata_key(key)}
         self._node = node
-        self._source = Subtree(source, node)
+        self._source = SubtreeSource(source, node)
         _check_version(source)
         if node not in self._nodes:
             groups = {path for found in self._nodes for path in paths_above(found)}  # an array alone is not OME-Zarr
@@ -170,23 +170,34 @@ class SubsetPlan(Plan):
 
 
 def _make_plan(
-    source: Subtree, kept: Mapping[str, Document], subset: Subset, notes: list[str], legacy: list[str], encode: Encode
+    source: SubtreeSource,
+    kept: Mapping[str, Document],
+    subset: Subset,
+    notes: list[str],
+    legacy: list[str],
+    encode: Encode,
 ) -> SubsetPlan:
     styles: Styles = {}
-    entries = _SubsetEntries(source, subset, notes, encode)
+    decoded = set(subset.decoded())
+    unmoved = {path for path in decoded if not subset.arrays[path].is_movable}
 
     def read(key: str) -> bytes:
         stored, path = source.read(key), node_of(key)
         # Changed documents keep their JSON style.
         return dump_like(subset.documents[path], kept[path], stored, styles) if path in subset.documents else stored
 
+    def write(workers: Workers) -> Iterator[Entry]:
+        yield from _iter_stored(source, subset, notes, source.entry, subset.computed | unmoved)
+        if decoded:
+            yield from encode(source, subset, _iter_decoded(source, subset, decoded), workers)
+
     def count(limit: int | None = None) -> int:
-        unread = entries.iter_read(lambda key: Entry(key, (source.part(key),)))
+        unread = _iter_stored(source, subset, notes, lambda key: Entry(key, (source.part(key),)), subset.computed)
         return archive_size(chain(plan.iter_head(), unread), plan.comment, limit)
 
     plan = SubsetPlan(
-        StoredValues((join_path(path, METADATA) for path in kept), read),
-        entries.iter_written,
+        StoredDocuments((join_path(path, METADATA) for path in kept), read),
+        write,
         count,
         legacy,
         notes,
@@ -194,62 +205,51 @@ def _make_plan(
         image_notes=subset.notes,
         most_levels=subset.most_levels,
         count_within=count,
-        read=lambda: entries.iter_read(source.entry),
-        is_encoding=bool(entries.decoded),
+        read=lambda: _iter_stored(source, subset, notes, source.entry, subset.computed),
+        is_encoding=bool(decoded),
     )
     return plan
 
 
-class _SubsetEntries:
-    """The data entries of a subset: copied, moved, and encoded ones."""
+def _iter_stored(
+    source: Source, subset: Subset, notes: list[str], copied: Callable[[str], Entry], left_out: set[str]
+) -> Iterator[Entry]:
+    """Yield the entries to copy, and the chunks of cropped arrays, in whole chunks around the crops.
 
-    def __init__(self, source: Subtree, subset: Subset, notes: list[str], encode: Encode) -> None:
-        self._source, self._subset, self._notes, self._encode = source, subset, notes, encode
-        self.decoded = set(subset.decoded())
+    `copied` makes the former; the arrays `left_out` have none of the latter.
+    """
 
-    def iter_written(self, workers: Workers) -> Iterator[Entry]:
-        """Yield the entries to write."""
-        unmoved = {path for path in self.decoded if not self._subset.arrays[path].is_movable}
-        yield from self._iter_stored(self._source.entry, self._subset.computed | unmoved)
-        if self.decoded:
-            yield from self._encode(self._source, self._subset, self._iter_decoded(), workers)
+    def cropped(path: str, group: KeyGroup) -> Iterator[Entry]:
+        notes.extend(note_outside(group, path))
+        return iter(()) if path in left_out else _iter_moved(source, subset, path, group)
 
-    def iter_read(self, copied: Callable[[str], Entry]) -> Iterator[Entry]:
-        """Yield the entries to copy and to move, and the chunks to decode, in whole chunks around the crops."""
-        return self._iter_stored(copied, self._subset.computed)
+    layouts = {path: array.old for path, array in subset.arrays.items()}
+    return iter_grouped(_iter_keys(source, subset.dropped), layouts, copied, cropped)
 
-    def _iter_stored(self, copied: Callable[[str], Entry], left_out: set[str]) -> Iterator[Entry]:
-        def cropped(path: str, group: KeyGroup) -> Iterator[Entry]:
-            self._notes.extend(note_outside(group, path))
-            return iter(()) if path in left_out else self._iter_moved(path, group)
 
-        layouts = {path: array.old for path, array in self._subset.arrays.items()}
-        return iter_grouped(self._iter_keys(), layouts, copied, cropped)
+def _iter_decoded(source: Source, subset: Subset, decoded: set[str]) -> Iterator[Entry]:
+    """Yield the chunks of the arrays to decode, in whole chunks around the crops."""
+    layouts = {path: subset.arrays[path].old for path in decoded}
+    for group in iter_key_groups(_iter_keys(source, subset.dropped), layouts):
+        if group.path is not None:
+            yield from _iter_moved(source, subset, group.path, group)
 
-    def _iter_decoded(self) -> Iterator[Entry]:
-        layouts = {path: self._subset.arrays[path].old for path in self.decoded}
-        for group in iter_key_groups(self._iter_keys(), layouts):
-            if group.path is not None:
-                yield from self._iter_moved(group.path, group)
 
-    def _iter_moved(self, path: str, group: KeyGroup) -> Iterator[Entry]:
-        array = self._subset.arrays[path]
-        whole = array.whole(path)
-        stored = chunks_of_source(self._source, path, array.old, group.numbers)
-        return iter_cropped(stored, array.old, path, whole.box, whole.new)
-
-    def _iter_keys(self) -> Iterator[str]:
-        return (key for key in _iter_keys(self._source, self._subset.dropped) if not is_metadata_key(key))
+def _iter_moved(source: Source, subset: Subset, path: str, group: KeyGroup) -> Iterator[Entry]:
+    array = subset.arrays[path]
+    whole = array.whole(path)
+    stored = chunks_of_source(source, path, array.old, group.numbers)
+    return iter_cropped(stored, array.old, path, whole.box, whole.new)
 
 
 def _iter_keys(source: Source, dropped: set[str]) -> Iterator[str]:
-    """Yield all keys except the keys of dropped nodes."""
+    """Yield the keys that are no metadata, except the keys of dropped nodes."""
     folder, is_dropped = "", False
     for key in source.iter_keys():
         here = key.rpartition("/")[0]
         if here != folder:
             folder, is_dropped = here, _is_below(here, dropped)
-        if not is_dropped:
+        if not is_dropped and not is_metadata_key(key):
             yield key
 
 
@@ -288,7 +288,7 @@ def _renew_copies(kept: Mapping[str, Document], changed: dict[str, Document], dr
             changed[path] = renew_copies(changed.get(path, kept[path]), path, nodes.get)
 
 
-class Subtree:
+class SubtreeSource:
     """A node of a source with its subtree, as a separate source."""
 
     def __init__(self, source: Source, node: str) -> None:

@@ -70,8 +70,8 @@ def planned_values(source: Source, plan: RelayoutPlan) -> Callable[[str], Part |
         if path is None or number is None:
             return None
         with lock:
-            found = chunks[path].find(np.array([number], np.int64), is_joined=False)
-        return found.parts[0] if found.parts else None
+            _, _, parts = chunks[path].find(np.array([number], np.int64), is_joined=False)
+        return parts[0] if parts else None
 
     return find
 

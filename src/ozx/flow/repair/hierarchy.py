@@ -20,8 +20,8 @@ from ozx.archive.other_formats import describe_names
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, FLAG_DATA_DESCRIPTOR, LOCAL_SIGNATURE, STORED
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow.repair.names import Fault, RepairedNames, repair_names
-from ozx.flow.repair.source import Changes, Repair, RepairedSource
+from ozx.flow.repair.names import Fault, RepairedKeys, repair_names
+from ozx.flow.repair.source import Repair, RepairedSource
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
 from ozx.flow.sources.browsing import similar_nodes
@@ -56,8 +56,10 @@ if TYPE_CHECKING:
 # Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated consolidated metadata.
 
 
-def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
-    """Return the metadata changes that repair a Zarr v3 hierarchy.
+def repair_documents(
+    source: Source, metadata: Sequence[str], legacy: Sequence[str]
+) -> tuple[dict[str, bytes], list[Repair]]:
+    """Return new and changed documents that repair a Zarr v3 hierarchy, by key, and the repairs.
 
     Read the root's ``zarr.json``, the documents above missing groups, and the documents that ``consolidated_metadata``
     copies. Drop copies that differ from the documents, or that a new group makes incomplete, because zarr-python
@@ -76,7 +78,12 @@ def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[s
 
     repairs += _add_groups(source.name, nodes, missing, read, written)
     repairs += _drop_copies(nodes, missing, read, written)
-    return Changes(metadata, written, frozenset(legacy)), repairs
+    return written, repairs
+
+
+def _repair_of_many(rule: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
+    """Return the repair of `count` faults of the same kind."""
+    return rule, f"{what}: {count:,}{'' if first is None else f', the first {first!r}'}; {done}"
 
 
 def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
@@ -91,7 +98,7 @@ def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> It
         )
     if legacy:
         what = f"metadata files of Zarr v2 beside the {METADATA} of the same node"
-        yield Repair.of_many("rfc9/one-hierarchy", what, len(legacy), "dropped", legacy[0])
+        yield _repair_of_many("rfc9/one-hierarchy", what, len(legacy), "dropped", legacy[0])
 
 
 def _add_groups(
@@ -111,7 +118,7 @@ def _add_groups(
         written[join_path(path, METADATA)] = dump_document(group_document({}))
     if missing:
         what = f"groups without {METADATA} above other nodes"
-        yield Repair.of_many("rfc9/one-hierarchy", what, len(missing), "written", missing[0])
+        yield _repair_of_many("rfc9/one-hierarchy", what, len(missing), "written", missing[0])
 
 
 def _drop_copies(
@@ -128,7 +135,7 @@ def _drop_copies(
     if stale:
         where = f"{stale[0] or 'the root'}{f' and {len(stale) - 1:,} more groups' if len(stale) > 1 else ''}"
         message = f"consolidated_metadata was dropped from {where}: it differed from the metadata of the nodes"
-        yield Repair("repair/consolidated", message)
+        yield "repair/consolidated", message
 
 
 def _ancestors(path: str, nodes: set[str]) -> Iterator[str]:
@@ -258,15 +265,18 @@ def _open_archive(file: FileSource | RemoteSource, node: str) -> RepairedSource:
     source = ArchiveSource(reader, keys)
     legacy = [key.removeprefix(root) for key in names.legacy if key.startswith(root)]
     repairs = [*name_repairs(names), *repairs, *key_repairs(keys, reader.columns, file.name)]
-    zarr_format, changes, of_documents = _repair_metadata(source, keys.metadata, list(dict.fromkeys(legacy)))
+    legacy = list(dict.fromkeys(legacy))
+    zarr_format, written, of_documents = _repair_metadata(source, keys.metadata, legacy)
     version = None
     if zarr_format == 3:
         version = version_of(parse_document(source.read(ROOT_METADATA), ROOT_METADATA))
     repairs += container_repairs(reader, keys, version, is_ome_zip=zarr_format == 3 and not node)
-    return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], [*names.litter, *left_out], file)
+    repairs += of_documents
+    left_out = [*names.litter, *left_out]
+    return RepairedSource(source, zarr_format, keys.metadata, legacy, written, repairs, left_out, file)
 
 
-def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
+def _cut_to_root(names: RepairedKeys, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
     """Make names relative to the root; return the root's prefix, the repairs, and the names outside the root."""
     raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
     metadata = [raw.decode("utf-8") for raw in raw_metadata]
@@ -290,9 +300,10 @@ def _open_directory(path: str) -> RepairedSource:
     source = DirectorySource(listing)
     litter = [name for name in listing.left_out if not name.endswith("/")]
     repairs = [*litter_repairs(litter), *(_root_repairs(root, outside) if root else ())]
-    zarr_format, changes, of_documents = _repair_metadata(source, listing.metadata, listing.legacy_keys)
+    metadata, legacy = listing.metadata, listing.legacy_keys
+    zarr_format, written, of_documents = _repair_metadata(source, metadata, legacy)
     left_out = [*listing.left_out, *outside]
-    return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], left_out)
+    return RepairedSource(source, zarr_format, metadata, legacy, written, [*repairs, *of_documents], left_out)
 
 
 def _open_remote_directory(url: str) -> RepairedSource:
@@ -303,15 +314,17 @@ def _open_remote_directory(url: str) -> RepairedSource:
     refuse_folder_of_images(listing)
     if not listing.metadata and not listing.legacy_keys:
         choose_root((), source.name, files=list(islice(listing.iter_keys(), _FEW)))
-    zarr_format, changes, repairs = _repair_metadata(source, listing.metadata, listing.legacy_keys)
-    return RepairedSource(source, zarr_format, changes, [*litter_repairs(listing.left_out), *repairs], listing.left_out)
+    metadata, legacy, left_out = listing.metadata, listing.legacy_keys, listing.left_out
+    zarr_format, written, repairs = _repair_metadata(source, metadata, legacy)
+    repairs = [*litter_repairs(left_out), *repairs]
+    return RepairedSource(source, zarr_format, metadata, legacy, written, repairs, left_out)
 
 
 def _repair_metadata(
     source: Source, metadata: Sequence[str], legacy: Sequence[str]
-) -> tuple[Literal[2, 3], Changes, list[Repair]]:
+) -> tuple[Literal[2, 3], dict[str, bytes], list[Repair]]:
     if not metadata:
-        return 2, Changes(), []
+        return 2, {}, []
     if ROOT_METADATA not in source:
         raise FormatError(
             f"expected one version of Zarr; the root is Zarr v2, {metadata[0]} is Zarr v3",
@@ -319,21 +332,20 @@ def _repair_metadata(
             rule="rfc9/one-hierarchy",
             hint="Move the nodes of one version into another directory.",
         )
-    changes, repairs = repair_documents(source, metadata, legacy)
-    return 3, changes, repairs
+    return 3, *repair_documents(source, metadata, legacy)
 
 
 def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> list[Repair]:
     repairs = []
     if not asked:
-        repairs.append(Repair("rfc9/root", f"the hierarchy was in the folder {root!r}, which is the root now"))
+        repairs.append(("rfc9/root", f"the hierarchy was in the folder {root!r}, which is the root now"))
     if outside:
         what = f"files outside of {root!r}"
-        repairs.append(Repair.of_many("repair/outside", what, len(outside), "left out", outside[0]))
+        repairs.append(_repair_of_many("repair/outside", what, len(outside), "left out", outside[0]))
     return repairs
 
 
-def name_repairs(names: RepairedNames) -> Iterator[Repair]:
+def name_repairs(names: RepairedKeys) -> Iterator[Repair]:
     """Yield the repairs of entry names."""
     kinds: tuple[tuple[Fault, str, str, str], ...] = (
         ("backslash", "zip/name", "names with backslashes between components", "slashes now"),
@@ -344,7 +356,7 @@ def name_repairs(names: RepairedNames) -> Iterator[Repair]:
     for fault, rule, what, done in kinds:
         if fault in names.faults:
             first, count = names.faults[fault]
-            yield Repair.of_many(rule, what, count, done, first)
+            yield _repair_of_many(rule, what, count, done, first)
     yield from litter_repairs(names.litter)
 
 
@@ -352,7 +364,7 @@ def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
     """Yield the repair that omits system files such as ``.DS_Store``."""
     if names:
         what = "files that desktops and editors leave behind"
-        yield Repair.of_many("repair/litter", what, len(names), "left out", names[0])
+        yield _repair_of_many("repair/litter", what, len(names), "left out", names[0])
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
@@ -371,7 +383,7 @@ def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repa
         same += bool(alike and (columns.uncompressed_sizes[rows] == columns.uncompressed_sizes[rows[-1]]).all())
     first = keys.names.raw_name(keys.repeated[0][-1]).decode("utf-8", "replace")
     done = "the last entry counts" + (f" (names whose entries have equal values: {same:,})" if same else "")
-    yield Repair.of_many("zip/duplicate-name", "names of several entries", len(keys.repeated), done, first)
+    yield _repair_of_many("zip/duplicate-name", "names of several entries", len(keys.repeated), done, first)
 
 
 def container_repairs(
@@ -384,9 +396,9 @@ def container_repairs(
     yield from _bytes_around(reader)
     yield from _entry_forms(reader.columns)
     if not reader.end.has_zip64_end:
-        yield Repair("rfc9/zip64", "the archive was not in ZIP64 form")
+        yield "rfc9/zip64", "the archive was not in ZIP64 form"
     if reader.end.is_wrapped or len(reader) != reader.end.entries:
-        yield Repair("zip/overflow", "counts, offsets or sizes were too large for their fields; ZIP64 holds them")
+        yield "zip/overflow", "counts, offsets or sizes were too large for their fields; ZIP64 holds them"
     if is_ome_zip:
         comment = parse_comment(reader.end.comment)
         yield from _order(keys, reader.columns, comment)
@@ -398,9 +410,9 @@ def _bytes_around(reader: ArchiveReader) -> Iterator[Repair]:
     leading = end.prepended or (int(offsets.min()) if len(offsets) else 0)
     # APPNOTE 4.1.9: bytes that begin with a local header are deleted entries.
     if end.prepended or (leading and reader.source.read_at(0, len(LOCAL_SIGNATURE)) != LOCAL_SIGNATURE):
-        yield Repair.of_many("zip/prepended-bytes", "bytes before the archive", leading, "left out")
+        yield _repair_of_many("zip/prepended-bytes", "bytes before the archive", leading, "left out")
     if end.trailing:
-        yield Repair.of_many("zip/trailing-bytes", "bytes after the archive", end.trailing, "left out")
+        yield _repair_of_many("zip/trailing-bytes", "bytes after the archive", end.trailing, "left out")
 
 
 def _entry_forms(columns: Columns) -> Iterator[Repair]:
@@ -408,11 +420,11 @@ def _entry_forms(columns: Columns) -> Iterator[Repair]:
     if compressed:
         wide = int((columns.methods == DEFLATE64).sum())
         method = "deflate" if not wide else "Deflate64" if wide == compressed else "deflate and Deflate64"
-        yield Repair.of_many("rfc9/stored", f"entries compressed by ZIP ({method})", compressed, "inflated")
+        yield _repair_of_many("rfc9/stored", f"entries compressed by ZIP ({method})", compressed, "inflated")
     streamed = int(((columns.flags & FLAG_DATA_DESCRIPTOR) != 0).sum())
     if streamed:
         what = "entries with their sizes after the value (data descriptors)"
-        yield Repair.of_many("repair/data-descriptor", what, streamed, "the sizes now come before the value")
+        yield _repair_of_many("repair/data-descriptor", what, streamed, "the sizes now come before the value")
 
 
 def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Repair]:
@@ -422,24 +434,24 @@ def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Re
     values = np.cumsum(~columns.are_folders())[rows] - 1
     if comment.json_first and (values >= len(values)).any():
         message = f"the comment wrongly claimed that all {METADATA} come first (jsonFirst)"
-        yield Repair("rfc9/json-first", message)
+        yield "rfc9/json-first", message
     if rows[0] or rank[rows[0]]:
-        yield Repair("rfc9/root-first", f"the root's {METADATA} was not the first entry")
+        yield "rfc9/root-first", f"the root's {METADATA} was not the first entry"
     for positions in (rows, rank[rows]):
         fault = order_fault(keys.metadata, positions)
         if fault is not None:
             message = f"the {METADATA} entries did not precede the data in breadth-first order: {' '.join(fault)}"
-            yield Repair("rfc9/breadth-first", message)
+            yield "rfc9/breadth-first", message
             return
 
 
 def _comment(data: bytes, comment: Comment, root_version: str | None) -> Iterator[Repair]:
     if not data:
-        yield Repair("rfc9/comment", "there was no archive comment")
+        yield "rfc9/comment", "there was no archive comment"
     elif comment.problem is not None:
-        yield Repair("rfc9/comment", f"the archive comment did not follow RFC-9: {comment.problem}")
+        yield "rfc9/comment", f"the archive comment did not follow RFC-9: {comment.problem}"
     if comment.has_trailing_nul:
-        yield Repair("rfc9/comment-nul", "the archive comment ended in NUL")
+        yield "rfc9/comment-nul", "the archive comment ended in NUL"
     if comment.version is not None and root_version is not None and comment.version != root_version:
         message = f"the comment said OME-Zarr {comment.version}, the root {root_version}; the root's version is used"
-        yield Repair("rfc9/comment-version", message)
+        yield "rfc9/comment-version", message

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -18,8 +18,8 @@ from ozx.archive.columns import Columns, find_kinds
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import FLAG_UTF8
-from ozx.archive.recovery.directory import Evidence
-from ozx.archive.recovery.entries import LostEntry
+from ozx.archive.recovery.directory import RecoveredDirectory
+from ozx.archive.recovery.scan import LostEntry
 from ozx.errors import FormatError
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.listing import is_litter, is_litter_key
@@ -50,8 +50,8 @@ Fault = Literal["folder", "backslash", "dot", "unmarked"]
 
 
 @dataclass
-class RepairedNames:
-    """The files of an archive under repaired names."""
+class RepairedKeys:
+    """The files of an archive, with repaired names, which are the keys."""
 
     names: NameTable  # the clean names in UTF-8, in the order of the central directory
     rows: NDArray[np.int64]  # the entry of each name
@@ -66,7 +66,7 @@ class RepairedNames:
         self.faults[fault] = first, others + count
 
 
-def repair_names(columns: Columns, path: str) -> RepairedNames:
+def repair_names(columns: Columns, path: str) -> RepairedKeys:
     """Convert the names of an archive's files to keys that all ZIP readers read alike.
 
     `FormatError`: A name is dangerous or empty (``zip/name``); an entry is a link or a device (``zip/symlink``,
@@ -80,18 +80,23 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
         if len(rows):
             raise _refused(path, columns.name(int(rows[0])), f"it is {what}", rule)
     names, has_backslash, has_dot = _without_slips(columns)
-    repaired = RepairedNames(names, np.arange(len(columns)))
-    repairer = _NameRepairer(columns, path, repaired, set(folder_values.tolist()))
-    suspects = sorted({*_find_suspects(names).tolist(), *folder_values.tolist()})
+    repaired = RepairedKeys(names, np.arange(len(columns)))
+    folders, dropped, renamed = set(folder_values.tolist()), [], {}
+    nodes = cache(partial(_find_nodes, columns, names))
+    suspects = sorted({*_find_suspects(names).tolist(), *folders})
     for row in suspects:
-        repairer.repair(row)
+        key = _repair_name(columns, row, path, repaired, nodes, is_folder=row in folders)
+        if key is None:
+            dropped.append(row)
+        elif key != names.raw_name(row):
+            renamed[row] = key
     kinds: tuple[tuple[NDArray[np.bool_], Fault], ...] = (has_backslash, "backslash"), (has_dot, "dot")
     for slips, fault in kinds:
         slips[suspects] = False  # already counted one by one
         if slips.any():
             repaired.count(fault, columns.name(int(np.argmax(slips))), int(slips.sum()))
-    repaired.rows = np.delete(repaired.rows, repairer.dropped)
-    repaired.names = names.take(repaired.rows, repairer.renamed)
+    repaired.rows = np.delete(repaired.rows, dropped)
+    repaired.names = names.take(repaired.rows, renamed)
     return repaired
 
 
@@ -127,72 +132,61 @@ def _find_suspects(names: NameTable) -> NDArray[np.int64]:
     return np.sort(np.concatenate(suspects))
 
 
-class _NameRepairer:
-    """Repairer of single names."""
+def _repair_name(
+    columns: Columns, row: int, path: str, repaired: RepairedKeys, nodes: Callable[[], set[str]], *, is_folder: bool
+) -> bytes | None:
+    """Return the key of one entry, and record its faults; None if the entry is left out.
 
-    def __init__(self, columns: Columns, path: str, repaired: RepairedNames, directories: set[int]) -> None:
-        self._columns = columns
-        self._path = path
-        self._repaired = repaired
-        self._directories = directories
-        self.dropped: list[int] = []
-        self.renamed: dict[int, bytes] = {}
+    `is_folder` is true if the entry is a folder, whatever its name is. `nodes` returns the paths of all nodes.
+    """
+    name = columns.name(row)
+    parts = name.replace("\\", "/").split("/")
+    clean = "/".join(part for part in parts if part not in ("", "."))
+    is_folder = is_folder or not parts[-1]
+    fault = _fault_of(parts, clean, is_folder=is_folder)
+    if is_folder and fault is None and columns.uncompressed_sizes[row]:
+        fault = "it is the name of a folder, but the entry contains bytes"
+    if fault is not None:
+        raise _refused(path, name, fault, "zip/name")
+    if is_folder:
+        repaired.count("folder", name)
+        return None
+    if any(map(is_litter, parts)) and is_litter_key(clean, nodes()):
+        repaired.litter.append(name)
+        return None
+    if clean.lower().endswith(_ARCHIVE_ENDINGS):
+        raise FormatError(
+            f"{name} is an archive inside the archive, which RFC-9 forbids",
+            path=path,
+            rule="rfc9/not-embedded",
+            hint="Unpack the outer archive; if it contains only the inner archive, use the inner archive instead.",
+        )
+    if not columns.raw_name(row).isascii() and not columns.flags[row] & FLAG_UTF8:
+        repaired.count("unmarked", name)
+    if len(parts) != clean.count("/") + 1:
+        repaired.count("dot", name)
+    if "\\" in name:
+        repaired.count("backslash", name)
+    if is_legacy_metadata_key(clean):
+        repaired.legacy.append(clean)
+    return clean.encode("utf-8")
 
-    def repair(self, row: int) -> None:
-        """Repair one name, or omit its entry."""
-        columns, repaired = self._columns, self._repaired
-        name = columns.name(row)
-        parts = name.replace("\\", "/").split("/")
-        clean = "/".join(part for part in parts if part not in ("", "."))
-        is_folder = not parts[-1] or row in self._directories
-        self._check(name, parts, clean, is_folder=is_folder)
-        if is_folder:
-            if columns.uncompressed_sizes[row]:
-                raise _refused(self._path, name, "it is the name of a folder, but the entry contains bytes", "zip/name")
-            repaired.count("folder", name)
-            self.dropped.append(row)
-            return
-        if any(map(is_litter, parts)) and is_litter_key(clean, self._nodes):
-            repaired.litter.append(name)
-            self.dropped.append(row)
-            return
-        if clean.lower().endswith(_ARCHIVE_ENDINGS):
-            raise FormatError(
-                f"{name} is an archive inside the archive, which RFC-9 forbids",
-                path=self._path,
-                rule="rfc9/not-embedded",
-                hint="Unpack the outer archive; if it contains only the inner archive, use the inner archive instead.",
-            )
-        raw = columns.raw_name(row)
-        if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:
-            repaired.count("unmarked", name)
-        if len(parts) != clean.count("/") + 1:
-            repaired.count("dot", name)
-        if "\\" in name:
-            repaired.count("backslash", name)
-        if is_legacy_metadata_key(clean):
-            repaired.legacy.append(clean)
-        encoded = clean.encode("utf-8")
-        if encoded != repaired.names.raw_name(row):
-            self.renamed[row] = encoded
 
-    @cached_property
-    def _nodes(self) -> set[str]:
-        """The paths of all nodes in the archive and of the nodes' parent folders."""
-        found: set[str] = set()
-        for row, raw in enumerate(self._repaired.names.iter_raw_names()):
-            if raw.endswith(_NODE_METADATA):
-                parts = self._columns.name(row).replace("\\", "/").split("/")
-                *folders, _ = [part for part in parts if part not in ("", ".")]
-                found.update("/".join(folders[:count]) for count in range(1, len(folders) + 1))
-        return found
+def _fault_of(parts: list[str], clean: str, *, is_folder: bool) -> str | None:
+    if not parts[0] and len(parts) > 1:
+        return "it is absolute"
+    return None if is_folder and not clean else name_fault(clean)
 
-    def _check(self, name: str, parts: list[str], clean: str, *, is_folder: bool) -> None:
-        fault = None if is_folder and not clean else name_fault(clean)
-        if not parts[0] and len(parts) > 1:
-            fault = "it is absolute"
-        if fault is not None:
-            raise _refused(self._path, name, fault, "zip/name")
+
+def _find_nodes(columns: Columns, names: NameTable) -> set[str]:
+    """Return the paths of all nodes in the archive and of the nodes' parent folders."""
+    found: set[str] = set()
+    for row, raw in enumerate(names.iter_raw_names()):
+        if raw.endswith(_NODE_METADATA):
+            parts = columns.name(row).replace("\\", "/").split("/")
+            *folders, _ = [part for part in parts if part not in ("", ".")]
+            found.update("/".join(folders[:count]) for count in range(1, len(folders) + 1))
+    return found
 
 
 def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
@@ -213,27 +207,27 @@ def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
 _FOLDER_ENDING = ".zarr"
 
 
-def repair_found_names(evidence: Evidence) -> tuple[str, ...]:
+def repair_found_names(directory: RecoveredDirectory) -> tuple[str, ...]:
     """Repair names with backslashes, with a leading ``./``, or below a common folder whose name ends in ``.zarr``."""
     repairs = []
-    names = _names(evidence)
+    names = _names(directory)
     if sum("\\" in name for name in names) > sum("/" in name for name in names):
-        _rename(evidence, lambda name: name.replace("\\", "/"))
+        _rename(directory, lambda name: name.replace("\\", "/"))
         repairs.append("the names have backslashes as separators; they became slashes")
-    if _is_majority(name.startswith("./") for name in _names(evidence)):
-        _rename(evidence, lambda name: name.removeprefix("./"))
+    if _is_majority(name.startswith("./") for name in _names(directory)):
+        _rename(directory, lambda name: name.removeprefix("./"))
         repairs.append("the names begin with './'; this beginning is left out")
-    folder = _root_folder(evidence)
+    folder = _root_folder(directory)
     if folder is not None:
-        outside = _leave_out(evidence, folder)
-        _rename(evidence, lambda name: name.removeprefix(folder))
+        outside = _leave_out(directory, folder)
+        _rename(directory, lambda name: name.removeprefix(folder))
         others = f"; entries outside of this folder are left out: {outside:,}" if outside else ""
         repairs.append(f"the hierarchy is in the folder {folder!r}, which becomes the root{others}")
     return tuple(repairs)
 
 
-def _names(evidence: Evidence) -> list[str]:
-    return [evidence.entries.names[index] for index in evidence.order.tolist()]
+def _names(directory: RecoveredDirectory) -> list[str]:
+    return [directory.entries.names[index] for index in directory.order.tolist()]
 
 
 def _is_majority(found: Iterable[bool]) -> bool:
@@ -241,13 +235,13 @@ def _is_majority(found: Iterable[bool]) -> bool:
     return counts[True] > counts[False]
 
 
-def _root_folder(evidence: Evidence) -> str | None:
+def _root_folder(directory: RecoveredDirectory) -> str | None:
     """Return the path of the folder that contains the hierarchy, with a slash at its end, if its name ends in .zarr.
 
     No node may be outside of it, not even a damaged one: such a folder could be an image of a series.
     """
-    names = _names(evidence)
-    known = [*names, *(entry.name for entry in evidence.lost), *evidence.disputed.values(), *evidence.listed]
+    names = _names(directory)
+    known = [*names, *(entry.name for entry in directory.lost), *directory.disputed.values(), *directory.listed]
     folders = {folder for folder in map(_folder_of, known) if folder}
     if len(folders) != 1:
         return None
@@ -264,13 +258,13 @@ def _folder_of(name: str) -> str:
     return ""
 
 
-def _leave_out(evidence: Evidence, folder: str) -> int:
+def _leave_out(directory: RecoveredDirectory, folder: str) -> int:
     """Leave out the folder's own entry and the entries outside of the folder; return the number of the latter.
 
     They count as lost, except files that desktops create.
     """
-    entries, kept, outside = evidence.entries, [], 0
-    for index in evidence.order.tolist():
+    entries, kept, outside = directory.entries, [], 0
+    for index in directory.order.tolist():
         name = entries.names[index]
         if name.startswith(folder) and name != folder:
             kept.append(index)
@@ -278,20 +272,20 @@ def _leave_out(evidence: Evidence, folder: str) -> int:
             outside += 1
             if not any(map(is_litter, name.split("/"))):
                 reason = f"it is outside of the folder {folder!r} of the hierarchy"
-                evidence.lost.append(LostEntry(name, reason, entries.starts[index]))
-    evidence.order = np.array(kept, np.int64)
+                directory.lost.append(LostEntry(name, reason, entries.starts[index]))
+    directory.order = np.array(kept, np.int64)
     return outside
 
 
-def _rename(evidence: Evidence, clean: Callable[[str], str]) -> None:
+def _rename(directory: RecoveredDirectory, clean: Callable[[str], str]) -> None:
     """Change all names by `clean`, unless nothing of a name would be left."""
 
     def renamed(name: str) -> str:
         return clean(name) or name
 
-    evidence.entries.names[:] = map(renamed, evidence.entries.names)
-    evidence.disputed = {index: renamed(name) for index, name in evidence.disputed.items()}
-    evidence.lost = [replace(entry, name=renamed(entry.name)) for entry in evidence.lost]
-    evidence.cut_off = set(map(renamed, evidence.cut_off))
-    evidence.replaced = set(map(renamed, evidence.replaced))
-    evidence.listed = [renamed(name) for name in evidence.listed]
+    directory.entries.names[:] = map(renamed, directory.entries.names)
+    directory.disputed = {index: renamed(name) for index, name in directory.disputed.items()}
+    directory.lost = [replace(entry, name=renamed(entry.name)) for entry in directory.lost]
+    directory.cut_off = set(map(renamed, directory.cut_off))
+    directory.replaced = set(map(renamed, directory.replaced))
+    directory.listed = [renamed(name) for name in directory.listed]

@@ -14,12 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ozx.archive.recovery.entries import LostEntry
-from ozx.archive.recovery.scan import iter_found_value
+from ozx.archive.recovery.scan import LostEntry, iter_found_value
 from ozx.codecs.bounded import ZSTD_MAGIC, decompress, parse_zstd_header
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry, LazyPart, Part
-from ozx.flow.repair.salvage import LostChunk, Salvage
+from ozx.flow.repair.salvage import LostChunk, RecoveredHierarchy
 from ozx.ome.partial_hierarchy import document_key, parse_metadata
 from ozx.places.byte_source import ByteSource, iter_exactly, read_exactly
 from ozx.zarr.codecs import CHECKSUM_BYTES, parse_named
@@ -44,7 +43,7 @@ _NOT_PROVEN = "no checksum proves it"
 _WRONG = "its checksum does not match"
 
 
-def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = False) -> None:
+def salvage_chunks(source: ByteSource, found: RecoveredHierarchy, *, keep_unproven: bool = False) -> None:
     """Rescue chunks from the damaged values in `found`, and record the lost chunks."""
     taken = {found.key(index) for index in found.indices}
     layouts: dict[str, ArrayLayout | None] = {}
@@ -69,7 +68,7 @@ def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = 
     found.lost = lost
 
 
-def _layout(source: ByteSource, found: Salvage, path: str) -> ArrayLayout | None:
+def _layout(source: ByteSource, found: RecoveredHierarchy, path: str) -> ArrayLayout | None:
     key = document_key(path)
     index = next((index for index in found.indices if found.key(index) == key), None)
     data = found.made.get(key) if index is None else b"".join(iter_found_value(source, found.entry(index)))
@@ -82,7 +81,7 @@ def _layout(source: ByteSource, found: Salvage, path: str) -> ArrayLayout | None
 
 def _rebuild(
     source: ByteSource,
-    found: Salvage,
+    found: RecoveredHierarchy,
     entry: LostEntry,
     layout: ArrayLayout | None,
     path: str,
@@ -93,15 +92,15 @@ def _rebuild(
     stored = entry.stored
     if layout is None or stored is None or len(place) != len(layout.shape):
         return None
-    work = _Rescue(source, layout, path, entry.name, keep_unproven=keep_unproven)
-    parts = work.parts(stored, place, 0)
+    damaged = _DamagedChunk(source, layout, path, entry.name, keep_unproven=keep_unproven)
+    parts = damaged.parts(stored, place, 0)
     if parts is None:
-        found.unproven += any(chunk.reason == _NOT_PROVEN for chunk in work.lost)
+        found.unproven += any(chunk.reason == _NOT_PROVEN for chunk in damaged.lost)
         return None
-    if entry.has_one_checksum and work.is_bytewise and not work.lost and _length(parts) == stored[1]:
+    if entry.has_one_checksum and damaged.is_bytewise and not damaged.lost and _length(parts) == stored[1]:
         # Every byte is proven, but both headers contain a different CRC-32: these bytes belong to another value.
         return None
-    return parts, work.lost
+    return parts, damaged.lost
 
 
 def _length(parts: Sequence[Part]) -> int:
@@ -109,7 +108,7 @@ def _length(parts: Sequence[Part]) -> int:
 
 
 @dataclass
-class _Rescue:
+class _DamagedChunk:
     """The rescue of one damaged value: a chunk, or a shard with shards in it."""
 
     source: ByteSource

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -20,45 +19,34 @@ if TYPE_CHECKING:
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """One kind of repair, with a description for the user."""
-
-    id: str  # id of the rule that the fault breaks, or one of `OWN_IDS`
-    message: str  # the fault and its repair, in one sentence
-
-    @classmethod
-    def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
-        """Return the repair of `count` faults of the same kind."""
-        return cls(identifier, f"{what}: {count:,}{'' if first is None else f', the first {first!r}'}; {done}")
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Changed metadata that replaces documents of the source."""
-
-    metadata: Sequence[str] = ()  # the keys of all ``zarr.json`` in the source, root first, then breadth-first
-    written: Mapping[str, bytes] = field(default_factory=dict)  # new or changed documents by key
-    dropped: Collection[str] = frozenset()  # keys of other metadata that are left out
+#: One kind of repair: the id of the rule that the fault breaks, or one of `OWN_IDS`; the fault and its repair, in one
+#: sentence.
+Repair = tuple[str, str]
 
 
 class RepairedSource:
-    """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`."""
+    """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
+
+    `metadata` and `legacy` are the keys of all metadata of Zarr v3, in archive order, and of Zarr v2, which a hierarchy
+    of Zarr v3 leaves out. `written` holds new and changed documents.
+    """
 
     def __init__(
         self,
         source: Source,
         zarr_format: Literal[2, 3],
-        changes: Changes,
+        metadata: Sequence[str],
+        legacy: Sequence[str],
+        written: Mapping[str, bytes],
         repairs: Sequence[Repair],
         left_out: Sequence[str] = (),
         file: FileSource | RemoteSource | None = None,
     ) -> None:
         self._source = source
-        self._written = changes.written
-        self._dropped = frozenset(changes.dropped)
-        self._metadata = changes.metadata
-        self._added = [key for key in changes.written if key not in source]
+        self._written = written
+        self._dropped = frozenset(legacy if zarr_format == 3 else ())
+        self._metadata = metadata
+        self._added = [key for key in written if key not in source]
         self._file = file
         self.zarr_format = zarr_format
         self.repairs = tuple(repairs)
@@ -72,7 +60,7 @@ class RepairedSource:
     @property
     def repaired(self) -> tuple[str, ...]:
         """The repairs, as one sentence each."""
-        return tuple(repair.message for repair in self.repairs)
+        return tuple(message for _, message in self.repairs)
 
     @property
     def remote(self) -> RemoteSource | RemoteFolder | None:

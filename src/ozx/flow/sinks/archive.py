@@ -10,7 +10,7 @@ from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.flow.entry import BytesPart, Entry, read_part
 from ozx.flow.plan import Plan
 from ozx.flow.sinks import fast_assembling, fast_packing
-from ozx.flow.sinks.manifest import Manifest
+from ozx.flow.sinks.manifest import Manifest, hashed
 from ozx.progress import Progress
 from ozx.threads import Workers
 
@@ -37,15 +37,15 @@ def write_archive(
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)
     is_file, files = isinstance(output, int), None if plan.folder else plan.files
-    is_copy = files is not None
-    write_entries(writer, plan.iter_metadata(), progress, manifest, is_copy=is_copy)
+    root = None if files is None else files.root
+    write_entries(writer, plan.iter_metadata(), progress, manifest, root)
     write_entries(writer, plan.iter_added(), progress, manifest)
     if is_file and files is not None and fast_packing.is_available():
         fast_packing.write_files(writer, files.root, files.folders, progress, manifest)
     elif is_file and manifest is None and fast_assembling.is_available():
         fast_assembling.write_entries(writer, plan.iter_data(workers), progress, workers.jobs)
     else:
-        write_entries(writer, plan.iter_data(workers), progress, manifest, is_copy=is_copy)
+        write_entries(writer, plan.iter_data(workers), progress, manifest, root)
     size = writer.finish(plan.comment)
     return writer.directory.entries, size
 
@@ -97,15 +97,14 @@ def write_entries(
     entries: Iterable[Entry],
     progress: Progress,
     manifest: Manifest | None = None,
-    *,
-    is_copy: bool = False,
+    root: str | None = None,
 ) -> None:
     """Write `entries` to `writer` in order; read each entry only when it is written.
 
-    With `is_copy`, the manifest records each entry as a copy of the source file with the same key.
+    With `root`, the manifest records each entry as a copy of the file in this directory with the same key.
     """
     for entry in entries:
-        blocks = entry.iter_blocks() if manifest is None else manifest.hashed(entry, is_copy=is_copy)
+        blocks = entry.iter_blocks() if manifest is None else hashed(entry, manifest, root)
         writer.add_blocks(entry.key, entry.size, _counted(blocks, progress))
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
@@ -37,20 +39,20 @@ def is_available() -> bool:
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress, jobs: int | None = None) -> None:
     """Write `entries` to `writer` in order; raise the same errors as `archive.write_entries`."""
-    assembly = _Assembly(writer, progress)
+    parallel = _ParallelWriter(writer, progress)
     with working(jobs) as workers:
         try:
-            submitted = ((piece, workers.executor.submit(assembly.write, piece)) for piece in assembly.pieces(entries))
-            for piece, checksums in in_order(submitted, workers.jobs * _WAITING):
-                assembly.register(piece, checksums)
+            submitted = ((register, workers.executor.submit(write)) for write, register in parallel.pieces(entries))
+            for register, checksums in in_order(submitted, workers.jobs * _WAITING):
+                register(checksums)
         finally:
-            assembly.stop()
-    writer.skip_to(assembly.end)
+            parallel.stop()
+    writer.skip_to(parallel.end)
 
 
 @dataclass(slots=True)
-class _Placed:
-    """An entry with the offset of its local header."""
+class _EntryLayout:
+    """Where an entry lies in the archive: its local header, then the bytes of its parts."""
 
     raw_name: bytes
     flags: int
@@ -70,18 +72,11 @@ class _Placed:
         return local_header(self.raw_name, self.flags, checksum, self.size)
 
 
-@dataclass(slots=True)
-class _Piece:
-    """The task of one thread: to write small entries, or parts of one large entry, at `offset` in the archive."""
-
-    offset: int
-    entries: list[_Placed] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
-    size: int = 0
-    is_last: bool = True
+#: One piece of the archive: the task of a thread, and what then takes its result in the order of the file.
+_Piece = tuple[Callable[[], Any], Callable[[Any], None]]
 
 
-class _Assembly:
+class _ParallelWriter:
     """Writer of an archive by several threads.
 
     It assigns the offset of each entry; threads write the entries; then it collects the checksums in file order.
@@ -95,35 +90,35 @@ class _Assembly:
         self._checksum = 0  # of the large entry being collected
 
     def pieces(self, entries: Iterable[Entry]) -> Iterator[_Piece]:
-        """Assign an offset to each entry, and yield the tasks that write them."""
-        small = _Piece(self.end)
+        """Assign an offset to each entry, and yield the tasks that write small entries, or parts of one large entry."""
+        small: list[_EntryLayout] = []
         for entry in entries:
             raw_name, flags = encode_name(entry.key)
-            placed = _Placed(raw_name, flags, entry.size, self.end, entry.parts)
+            placed = _EntryLayout(raw_name, flags, entry.size, self.end, entry.parts)
             self.end = placed.end
             if placed.end - placed.offset <= _CAPACITY:
-                small.entries.append(placed)
-                small.size += placed.end - placed.offset
-                if small.size >= _PIECE:
-                    yield small
-                    small = _Piece(self.end)
-                continue
-            if small.entries:
-                yield small
-            yield from _divide(placed)
-            small = _Piece(self.end)
-        if small.entries:
-            yield small
+                small.append(placed)
+                if placed.end - small[0].offset < _PIECE:
+                    continue
+            if small:
+                yield partial(self._write_small, small), partial(self._register_small, small)
+                small = []
+            if placed.end - placed.offset > _CAPACITY:
+                for parts, offset, size, is_last in _divide(placed):
+                    register = partial(self._register_large, placed, size, is_last=is_last)
+                    yield partial(self._write_large, parts, offset), register
+        if small:
+            yield partial(self._write_small, small), partial(self._register_small, small)
 
-    def register(self, piece: _Piece, checksums: list[int]) -> None:
-        """Add the entries that a task has completed to the central directory; write the header of a large entry."""
-        if not piece.parts:
-            for placed, checksum in zip(piece.entries, checksums, strict=True):
-                self._register(placed, checksum)
-            return
-        (placed,) = piece.entries
-        self._checksum = crc32_combine(self._checksum, checksums[0], piece.size)
-        if piece.is_last:
+    def _register_small(self, entries: list[_EntryLayout], checksums: list[int]) -> None:
+        """Add written entries to the central directory."""
+        for placed, checksum in zip(entries, checksums, strict=True):
+            self._register(placed, checksum)
+
+    def _register_large(self, placed: _EntryLayout, size: int, checksum: int, *, is_last: bool) -> None:
+        """Add the CRC-32 of parts to that of their entry; after the last ones, write its header and add it, too."""
+        self._checksum = crc32_combine(self._checksum, checksum, size)
+        if is_last:
             write_all_at(self._writer.descriptor, placed.header(self._checksum), placed.offset)
             self._register(placed, self._checksum)
             self._checksum = 0
@@ -132,24 +127,19 @@ class _Assembly:
         """Let each thread stop at its next buffer, after an error."""
         self._progress.stop_all()
 
-    def _register(self, placed: _Placed, checksum: int) -> None:
+    def _register(self, placed: _EntryLayout, checksum: int) -> None:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
 
-    def write(self, piece: _Piece) -> list[int]:
-        """Run a task in a thread.
-
-        Return the CRC-32 of each entry of the task, or of the parts of one large entry.
-        """
-        buffer = getattr(self._buffers, "buffer", None)
-        if buffer is None:  # one per thread: fresh memory would cost a page fault for every 4 KiB
+    def _buffer(self) -> memoryview:
+        """Return the buffer of this thread: fresh memory would cost a page fault for every 4 KiB."""
+        buffer: memoryview | None = getattr(self._buffers, "buffer", None)
+        if buffer is None:
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))
-        if piece.parts:
-            return [self._write_large(piece.parts, piece.offset, buffer)]
-        return self._write_small(piece.entries, buffer)
+        return buffer
 
-    def _write_small(self, entries: Sequence[_Placed], buffer: memoryview) -> list[int]:
+    def _write_small(self, entries: Sequence[_EntryLayout]) -> list[int]:
         """Write adjacent whole entries, each of which fits into the buffer; return their CRC-32s."""
-        checksums: list[int] = []
+        buffer, checksums = self._buffer(), list[int]()
         while (done := len(checksums)) < len(entries):
             first = entries[done].offset
             batch = entries[done : bisect_right(entries, first + _CAPACITY, done, key=attrgetter("end"))]
@@ -162,9 +152,9 @@ class _Assembly:
             checksums += found
         return checksums
 
-    def _write_large(self, parts: Iterable[Part], offset: int, buffer: memoryview) -> int:
+    def _write_large(self, parts: Iterable[Part], offset: int) -> int:
         """Write consecutive parts at `offset`; return one CRC-32 of all their bytes."""
-        checksum, size = 0, 0
+        buffer, checksum, size = self._buffer(), 0, 0
         batch: list[Part] = []
         for part in _iter_divided(parts, _CAPACITY):
             if size + part.length > _CAPACITY:
@@ -202,17 +192,17 @@ class _Assembly:
         self._progress.advance(len(data))
 
 
-def _divide(placed: _Placed) -> Iterator[_Piece]:
-    """Yield the tasks that write a large entry."""
-    piece = _Piece(placed.data_offset, [placed], is_last=False)
+def _divide(placed: _EntryLayout) -> Iterator[tuple[list[Part], int, int, bool]]:
+    """Yield the parts of a large entry that one task writes, their offset and length, and whether they are the last."""
+    parts: list[Part] = []
+    offset, size = placed.data_offset, 0
     for part in _iter_divided(placed.parts, _PIECE):
-        if piece.size and piece.size + part.length > _PIECE:
-            yield piece
-            piece = _Piece(piece.offset + piece.size, [placed], is_last=False)
-        piece.parts.append(part)
-        piece.size += part.length
-    piece.is_last = True
-    yield piece
+        if size and size + part.length > _PIECE:
+            yield parts, offset, size, False
+            parts, offset, size = [], offset + size, 0
+        parts.append(part)
+        size += part.length
+    yield parts, offset, size, True
 
 
 def _iter_divided(parts: Iterable[Part], longest: int) -> Iterator[Part]:

@@ -47,13 +47,13 @@ def write_files(
     manifest: Manifest | None = None,
 ) -> None:
     """Write the files of `folders` in `root` to `writer`; raise the same errors as `archive.write_entries`."""
-    packer = _Packer(writer, progress, manifest)
+    files = _FileWriter(writer, progress, manifest)
     try:
         for prefix, names in folders.items():
-            packer.add_folder(prefix, names, f"{root}/{prefix}")
-        writer.skip_to(packer.finish())
+            files.add_folder(prefix, names, f"{root}/{prefix}")
+        writer.skip_to(files.finish())
     finally:
-        packer.stop()
+        files.stop()
 
 
 def _spare_buffer() -> bytearray:
@@ -113,8 +113,8 @@ class _BackgroundWriter:
                 self._free.put(data)
 
 
-class _Packer:
-    """Packer that fills buffers; the current buffer belongs at `offset` in the file and contains `position` bytes."""
+class _FileWriter:
+    """Writer of whole files into buffers; the current one belongs at `offset` in the file, and has `position` bytes."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, manifest: Manifest | None) -> None:
         self._manifest = manifest
@@ -168,7 +168,7 @@ class _Packer:
             finally:
                 os.close(descriptor)
             if self._manifest is not None and digest is not None:
-                self._manifest.values[prefix + name] = size, digest.hexdigest(), mark[1]
+                self._manifest[prefix + name] = size, digest.hexdigest(), mark[1]
             add_header(raw_name, flags, checksum, size, header_offset)
 
     def finish(self) -> int:

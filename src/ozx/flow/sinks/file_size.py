@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from ozx.archive.names.decoding import encode_name
-from ozx.archive.writer import LOCAL_OVERHEAD, DirectoryBuilder
+from ozx.archive.writer import LOCAL_OVERHEAD, CentralDirectory
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 
@@ -37,7 +37,7 @@ def parse_size(value: str | int) -> int:
 
 def archive_size(entries: Iterable[Entry], comment: bytes, limit: int | None = None) -> int:
     """Return the exact size in bytes of an archive with these entries, without reading values."""
-    directory, offset = DirectoryBuilder(), 0
+    directory, offset = CentralDirectory(), 0
     for entry in entries:
         raw_name, flags = encode_name(entry.key)
         size = entry.size

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,22 +32,22 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 Listed = tuple[int, str, int | None]
 
 
-@dataclass(slots=True)
-class Manifest:
-    """The values of an archive by key, recorded while the values are written."""
+#: The values of an archive by key, in the order of the archive, recorded while they are written.
+Manifest = dict[str, Listed]
 
-    source: str  # the directory that was packed
-    values: dict[str, Listed] = field(default_factory=dict)  # the values, in the order of the archive
 
-    def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
-        """Yield the blocks of an entry; record the entry after its last block."""
-        digest, size = hashlib.sha256(), 0
-        changed = time_of_copy(os.path.join(self.source, entry.key), entry.size) if is_copy else None
-        for block in entry.iter_blocks():
-            digest.update(block)
-            size += len(block)
-            yield block
-        self.values[entry.key] = size, digest.hexdigest(), changed
+def hashed(entry: Entry, manifest: Manifest, root: str | None) -> Iterator[bytes]:
+    """Yield the blocks of an entry, and record the entry after its last block.
+
+    `root` is the directory of which the entries are copies, if they are.
+    """
+    digest, size = hashlib.sha256(), 0
+    changed = None if root is None else time_of_copy(os.path.join(root, entry.key), entry.size)
+    for block in entry.iter_blocks():
+        digest.update(block)
+        size += len(block)
+        yield block
+    manifest[entry.key] = size, digest.hexdigest(), changed
 
 
 def time_of_copy(path: str, size: int) -> int | None:
@@ -60,23 +59,22 @@ def time_of_copy(path: str, size: int) -> int | None:
     return time if length == size else None
 
 
-def _encode_manifest(manifest: Manifest, archive: str) -> bytes:
-    """Return the manifest document of the archive at the path `archive`."""
+def _encode_manifest(manifest: Manifest, source: str, archive: str) -> bytes:
+    """Return the manifest document of the archive at the path `archive`, packed from the directory `source`."""
     # Written by hand, because an encoder call for each of a million small values takes longer than hashing them.
     values = (
         f'{{"key": {json.dumps(key)}, "bytes": {size}, "sha256": "{digest}", '
         f'"mtime_ns": {"null" if changed is None else changed}}}'
-        for key, (size, digest, changed) in manifest.values.items()
+        for key, (size, digest, changed) in manifest.items()
     )
-    source = Place(manifest.source).full_path()
-    head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
+    head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": Place(source).full_path()}
     version = importlib.import_module("ozx").__version__
     return _document({**head, "version": version}, ",\n".join(values))
 
 
-def write_manifest(output: Output, manifest: Manifest) -> str:
+def write_manifest(output: Output, source: str, manifest: Manifest) -> str:
     """Write ``NAME.manifest.json`` beside an output, and return its SHA-256 in hexadecimal digits."""
-    document = _encode_manifest(manifest, output.path)
+    document = _encode_manifest(manifest, source, output.path)
     output.beside(MANIFEST_ENDING).write_small(document)
     return hashlib.sha256(document).hexdigest()
 
@@ -114,7 +112,7 @@ def is_manifest_of(path: str, source: str) -> bool:
         return False
 
 
-def parse_manifest(document: bytes, path: str) -> dict[str, Listed]:
+def parse_manifest(document: bytes, path: str) -> Manifest:
     """Parse a manifest; return its values by key; `path` names the manifest in errors."""
     try:
         return dict(_values(json.loads(document)))

@@ -98,9 +98,9 @@ def hash_values(archive: Place) -> Iterator[tuple[str, int, str]]:
 
 def manifest_of_archive(archive: Place, source: str) -> Manifest:
     """Return the manifest of a complete archive, with the current times of the files in `source`."""
-    manifest = Manifest(source)
+    manifest: Manifest = {}
     for key, size, digest in hash_values(archive):
-        manifest.values[key] = size, digest, time_of_copy(os.path.join(source, key), size)
+        manifest[key] = size, digest, time_of_copy(os.path.join(source, key), size)
     return manifest
 
 

@@ -8,8 +8,8 @@
     The keys of a directory and of an archive in the order in which ozx writes them, and a fast sort of many keys.
 ``wrong_sources``
     The errors for sources of the wrong kind, with hints that name the right command.
-``browsing``, ``opening``
-    Views of an archive and of a directory that read as little as possible; the view of a path or URL.
+``browsing``
+    Views of archives and directories, also behind a URL, that read as little as possible.
 ``remote_directory``, ``remote_objects``
-    A directory behind a URL as a source and as a view; its objects, listed or found by metadata; their keys in order.
+    A directory behind a URL as a source; its objects, listed or found by metadata; their keys in order.
 """

@@ -9,20 +9,30 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
-from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
+from ozx.archive.entry_reading import ReadAheadSource, find_data, iter_value
 from ozx.archive.names.decoding import check_order, entry_name
 from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.ome.comment import Comment, parse_comment, warn_of_unknown_keys
 from ozx.places.byte_source import ByteSource, FileSource, iter_exactly
-from ozx.zarr.entry_order import component_order
+from ozx.places.place import Place
+from ozx.zarr.entry_order import component_order, hierarchy_order
 from ozx.zarr.json_reading import LongDocuments
-from ozx.zarr.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.zarr.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+)
 
 if TYPE_CHECKING:
     from ozx.archive.columns import Columns
@@ -64,7 +74,7 @@ class ArchiveView:
         self._starts: list[int] = []
         self._is_sorted = False
         # Metadata documents read in sequence are mostly adjacent.
-        self._ahead = ReadAhead(source, ahead, keeps=True)
+        self._ahead = ReadAheadSource(source, ahead, keeps=True)
         self._long = LongDocuments()
 
     @property
@@ -273,6 +283,89 @@ class DirectoryView:
 
     def _path(self, key: str) -> str:
         return os.path.join(self.path, key)
+
+
+class RemoteDirectoryView(DirectoryView):
+    """A view of a remote directory; if the server cannot list it, the view contains only metadata."""
+
+    def __init__(self, url: str) -> None:
+        from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415 (few directories are remote)
+
+        self._objects = find_objects(url, metadata_only=True)
+        super().__init__(self._objects.folder.name)
+        self.notes = tuple(self._objects.notes)
+
+    def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
+        """Yield the objects of each folder before the objects of its sub-folders."""
+        for key in sorted(self._objects.marks, key=hierarchy_order):
+            if not metadata_only or is_any_metadata_key(key):
+                yield Item(key, self._objects.marks[key].size)
+
+    def find(self, key: str) -> Item | None:
+        """Return the object with the key `key`, or None."""
+        mark = self._objects.marks.get(key)
+        if mark is None and not self._objects.folder.can_list:
+            mark = self._objects.folder.find(key)
+        return None if mark is None else Item(key, mark.size)
+
+    def names(self) -> list[str]:
+        """Return the names of objects and folders directly below the URL."""
+        return sorted({key.partition("/")[0] for key in self._objects.marks})
+
+    def iter_value(self, item: Item) -> Iterator[bytes]:
+        """Yield the bytes of an object in blocks; raise `FormatError` if the object changes while it is read."""
+        folder, mark = self._objects.folder, self._objects.marks.get(item.key)
+        if mark is None:
+            yield folder.read(item.key)
+        else:
+            from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
+
+            yield from ObjectPart(folder, item.key, mark, 0, mark.size).iter_blocks()
+
+    def read_document(self, item: Item) -> bytes:
+        """Return the value of a metadata object; raise `FormatError` if it is too long."""
+        return self._objects.read_document(item.key)
+
+
+def at_root(place: Place) -> Place:
+    """Return the place of the hierarchy's root: in a ``.zarr.zip``, it may be the only folder of the archive.
+
+    The BioImage Archive asks for this layout: ``NAME.ome.zarr.zip`` with the folder ``NAME.ome.zarr``.
+    """
+    if place.node or not place.local_name().lower().endswith(".zarr.zip") or place.kind() == "a directory":
+        return place
+    from ozx.archive.reader import ArchiveReader  # noqa: PLC0415 (numpy, which info and ls do not need otherwise)
+
+    with closing(place.open()) as source, suppress(FormatError, UnsupportedError):  # reported by whoever reads it
+        names = ArchiveReader(source).columns.names()
+        folder = min(names, default="").partition("/")[0]
+        is_inside = folder.lower().endswith(".zarr") and all(name.startswith(f"{folder}/") for name in names)
+        if is_inside and f"{folder}/{METADATA}" in names:
+            return replace(place, node=folder)
+    return place
+
+
+def open_view(place: Place) -> ArchiveView | DirectoryView:
+    """Return a view of a local or remote directory or archive, or of a node in an archive."""
+    if os.path.isdir(place.path):
+        return DirectoryView(place.path)
+    if place.is_directory_url():
+        return RemoteDirectoryView(place.path)
+    place = at_root(place)
+    source = place.open()
+    # A remote request costs more time than the transfer of its bytes.
+    view = ArchiveView(source, place.node, ahead=1 << 17 if isinstance(source, FileSource) else 1 << 20)
+    if place.node:
+        _check_node(view)
+    return view
+
+
+def _check_node(view: ArchiveView) -> None:
+    """Raise `UsageError` if the view's node has no metadata."""
+    whole = ArchiveView(view.source)
+    nodes = {node_of(item.key) for item in whole.iter_items(metadata_only=True)}
+    if view.node not in nodes:
+        raise UsageError(f"it has no node {view.node!r}", path=view.source.name, hint=similar_nodes(view.node, nodes))
 
 
 def similar_nodes(node: str, nodes: Iterable[str]) -> str:

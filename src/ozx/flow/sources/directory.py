@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from ozx.archive.directory import END_SEARCH_LENGTH
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.crc32 import crc32
 from ozx.errors import name_error
 from ozx.file_changes import changed, regular_mark
-from ozx.flow.entry import Entry, FileSpan, LazyPart, Part, check_no_archive, read_part
+from ozx.flow.entry import Entry, FileSpan, Part, check_no_archive, read_part
 from ozx.flow.sources.listing import Listing
 from ozx.places.positional_reading import open_for_reading
 from ozx.zarr.json_reading import LongDocuments
@@ -84,24 +83,6 @@ class DirectorySource(ListedSource):
         if not self.listing.has(key):
             raise KeyError(key)
         return self.listing.path(key)
-
-
-def iter_files(listing: Listing) -> Iterator[Entry]:
-    """Yield all files except metadata as entries; each file is opened when it is read."""
-    for prefix, names in listing.folders.items():
-        for name in names:
-            file = FileSpan.of_file(f"{listing.root}/{prefix}{name}")
-            yield Entry(prefix + name, (LazyPart(file.length, partial(_checked_blocks, file)),))
-
-
-def _checked_blocks(file: FileSpan) -> Iterator[bytes]:
-    """Yield the bytes of a whole file; raise an error if the file is an archive (``rfc9/not-embedded``)."""
-    blocks = file.iter_blocks()
-    first = next(blocks, b"")
-    if first.startswith(LOCAL_SIGNATURE):
-        check_not_embedded(file)
-    yield first
-    yield from blocks
 
 
 def read_file(path: str, key: str, long: LongDocuments) -> bytes:

@@ -1,4 +1,4 @@
-"""Read a remote directory as a source, its objects as entries, and show it as a view."""
+"""Read a remote directory as a source, and its objects as entries."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.file_changes import Mark
 from ozx.flow.entry import Entry, Part, check_no_archive
 from ozx.flow.read_ahead import RemoteRange
-from ozx.flow.sources.browsing import DirectoryView, Item, is_any_metadata_key
 from ozx.flow.sources.directory import ListedSource
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 from ozx.places.positional_reading import REQUEST, divided
 from ozx.places.remote.folder import RemoteFolder, md5_of
-from ozx.zarr.entry_order import hierarchy_order
 
 
 class RemoteDirectorySource(ListedSource):
@@ -134,41 +132,3 @@ def list_remote_directory(url: str) -> RemoteDirectorySource:
     """Return the directory at a URL as a source."""
     objects = find_objects(url)
     return RemoteDirectorySource(objects, list_keys(objects.folder.name, objects.marks))
-
-
-class RemoteDirectoryView(DirectoryView):
-    """A view of a remote directory; if the server cannot list it, the view contains only metadata."""
-
-    def __init__(self, url: str) -> None:
-        self._objects = find_objects(url, metadata_only=True)
-        super().__init__(self._objects.folder.name)
-        self.notes = tuple(self._objects.notes)
-
-    def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
-        """Yield the objects of each folder before the objects of its sub-folders."""
-        for key in sorted(self._objects.marks, key=hierarchy_order):
-            if not metadata_only or is_any_metadata_key(key):
-                yield Item(key, self._objects.marks[key].size)
-
-    def find(self, key: str) -> Item | None:
-        """Return the object with the key `key`, or None."""
-        mark = self._objects.marks.get(key)
-        if mark is None and not self._objects.folder.can_list:
-            mark = self._objects.folder.find(key)
-        return None if mark is None else Item(key, mark.size)
-
-    def names(self) -> list[str]:
-        """Return the names of objects and folders directly below the URL."""
-        return sorted({key.partition("/")[0] for key in self._objects.marks})
-
-    def iter_value(self, item: Item) -> Iterator[bytes]:
-        """Yield the bytes of an object in blocks; raise `FormatError` if the object changes while it is read."""
-        folder, mark = self._objects.folder, self._objects.marks.get(item.key)
-        if mark is None:
-            yield folder.read(item.key)
-        else:
-            yield from ObjectPart(folder, item.key, mark, 0, mark.size).iter_blocks()
-
-    def read_document(self, item: Item) -> bytes:
-        """Return the value of a metadata object; raise `FormatError` if it is too long."""
-        return self._objects.read_document(item.key)

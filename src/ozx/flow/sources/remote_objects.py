@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import FormatError
@@ -77,108 +78,101 @@ def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> RemoteObj
 
     `FormatError`: The root has no metadata (``rfc9/root``).
     """
-    search = _Search(folder)
-    search.visit_nodes()
+    found, hierarchy = RemoteObjects(folder, {}), PartialHierarchy()
+    _visit_nodes(found, hierarchy)
     if not metadata_only:
-        search.find_chunks()
-    return search.found
+        _find_chunks(found, hierarchy)
+    return found
 
 
-class _Search:
-    def __init__(self, folder: RemoteFolder) -> None:
-        self._folder = folder
-        self._hierarchy = PartialHierarchy()
-        self._visited: set[str] = set()
-        # Groups with numbered images, each with the number of images requested so far.
-        self._numbered: dict[str, int] = {}
-        self._documents: dict[str, bytes] = {}
-        self.found = RemoteObjects(folder, {}, documents=self._documents)
-
-    def visit_nodes(self) -> None:
-        """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
-        is_v2 = False
-        pending = [""]
-        while pending:
-            self._visited.update(pending)
-            names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
-            keys = [join_path(path, name) for path in pending for name in names]
-            answers = map_ahead(self._read, keys, REQUESTS, len(keys))
-            implied = [path for answer in answers for path in self._add(*answer)]
-            if not self._hierarchy.nodes and not is_v2:
-                is_v2 = True  # the root again, as Zarr v2
-                continue
-            if not self._hierarchy.nodes:
-                raise FormatError(
-                    "this is not an OME-Zarr hierarchy: the server has neither zarr.json nor .zgroup at this URL",
-                    path=self._folder.name,
-                    rule="rfc9/root",
-                    hint="Give the URL of the folder that contains one of these files.",
-                )
-            wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
-            above = (parent for path in wanted for parent in parents_of(path))
-            pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
-
-    def find_chunks(self) -> None:
-        """Request each possible chunk of each array."""
-        grids = {path: grid for path, grid in self._hierarchy.grids.items() if grid is not None}
-        unknown = sorted(self._hierarchy.grids.keys() - grids.keys())
-        if unknown:
-            self.found.notes.append(
-                f"{self._folder.name_of(unknown[0])} has a chunk grid that ozx does not support; its chunks cannot "
-                "be found on a server that does not list files"
-            )
-        count = sum(grid.total for grid in grids.values())
-        if count > _MOST_CHUNKS:
+def _visit_nodes(found: RemoteObjects, hierarchy: PartialHierarchy) -> None:
+    """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
+    folder, visited, is_v2 = found.folder, set[str](), False
+    documents = found.documents = dict[str, bytes]()
+    numbered: dict[str, int] = {}  # groups with numbered images, each with the number of images requested so far
+    pending = [""]
+    while pending:
+        visited.update(pending)
+        names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
+        keys = [join_path(path, name) for path in pending for name in names]
+        answers = map_ahead(partial(_fetch, folder), keys, REQUESTS, len(keys))
+        implied: list[str] = []
+        for key, mark, data in answers:
+            if mark is not None:
+                found.marks[key], documents[key] = mark, data
+                implied += _add(hierarchy, numbered, key, data)
+        if not hierarchy.nodes and not is_v2:
+            is_v2 = True  # the root again, as Zarr v2
+            continue
+        if not hierarchy.nodes:
             raise FormatError(
-                f"expected at most {_MOST_CHUNKS:,} chunks on a server that lists no files; the arrays have {count:,}",
-                path=self._folder.name,
-                hint="Give the URL of the bucket (s3://…), which can be listed.",
+                "this is not an OME-Zarr hierarchy: the server has neither zarr.json nor .zgroup at this URL",
+                path=folder.name,
+                rule="rfc9/root",
+                hint="Give the URL of the folder that contains one of these files.",
             )
-        keys = (
-            join_path(path, grid.keys.encode(place))
-            for path, grid in grids.items()
-            for place in itertools.product(*map(range, grid.counts))
+        wanted = dict.fromkeys([*implied, *_next_numbers(hierarchy, numbered), *sorted(hierarchy.listed())])
+        above = (parent for path in wanted for parent in parents_of(path))
+        pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in visited]
+
+
+def _find_chunks(found: RemoteObjects, hierarchy: PartialHierarchy) -> None:
+    """Request each possible chunk of each array."""
+    folder, grids = found.folder, {path: grid for path, grid in hierarchy.grids.items() if grid is not None}
+    unknown = sorted(hierarchy.grids.keys() - grids.keys())
+    if unknown:
+        found.notes.append(
+            f"{folder.name_of(unknown[0])} has a chunk grid that ozx does not support; its chunks cannot "
+            "be found on a server that does not list files"
         )
-        others = [ORIGINAL_METADATA] if SERIES in self._hierarchy.nodes else []
-        self.found.marks.update(self._folder.find_all(itertools.chain(others, keys)))
-        self.found.notes.append(
-            "the server cannot list files: only the files that the metadata refer to were requested"
+    count = sum(grid.total for grid in grids.values())
+    if count > _MOST_CHUNKS:
+        raise FormatError(
+            f"expected at most {_MOST_CHUNKS:,} chunks on a server that lists no files; the arrays have {count:,}",
+            path=folder.name,
+            hint="Give the URL of the bucket (s3://…), which can be listed.",
         )
+    keys = (
+        join_path(path, grid.keys.encode(place))
+        for path, grid in grids.items()
+        for place in itertools.product(*map(range, grid.counts))
+    )
+    others = [ORIGINAL_METADATA] if SERIES in hierarchy.nodes else []
+    found.marks.update(folder.find_all(itertools.chain(others, keys)))
+    found.notes.append("the server cannot list files: only the files that the metadata refer to were requested")
 
-    def _read(self, key: str) -> tuple[str, Mark | None, bytes]:
-        try:
-            return key, *self._folder.fetch(key)
-        except KeyError:
-            return key, None, b""
 
-    def _add(self, key: str, mark: Mark | None, data: bytes) -> Iterable[str]:
-        """Add a document; return the paths of child nodes that a node of this kind may have."""
-        path = key.rpartition("/")[0]
-        if mark is None:
-            return
-        self.found.marks[key] = mark
-        self._documents[key] = data
-        document = parse_metadata(key, data)
-        if document is None:
-            return  # checks of the hierarchy say what is wrong with it
-        self._hierarchy.add(key, document)
-        is_v3 = key.endswith(METADATA)
-        ome = parse_ome(as_object(document.get("attributes")) if is_v3 else document, 3 if is_v3 else 2)
-        if ome is None:
-            return
-        if ome.multiscales:
-            yield join_path(path, LABELS)
-        if ome.layout is not None:
-            yield join_path(path, SERIES)
-            if ome.plate is None:
-                self._numbered.setdefault(path, 0)
+def _fetch(folder: RemoteFolder, key: str) -> tuple[str, Mark | None, bytes]:
+    try:
+        return key, *folder.fetch(key)
+    except KeyError:
+        return key, None, b""
 
-    def _next_numbers(self) -> Iterator[str]:
-        """Yield the next node paths of each numbered series; a series ends if its last requested node is missing."""
-        for path, count in self._numbered.items():
-            if count == 0 or join_path(path, str(count - 1)) in self._hierarchy.nodes:
-                self._numbered[path] = count + _SERIES_AT_A_TIME
-                yield from (join_path(path, str(number)) for number in range(count, count + _SERIES_AT_A_TIME))
+
+def _add(hierarchy: PartialHierarchy, numbered: dict[str, int], key: str, data: bytes) -> Iterator[str]:
+    """Add a document; yield the paths of child nodes that a node of this kind may have."""
+    path, document = key.rpartition("/")[0], parse_metadata(key, data)
+    if document is None:
+        return  # checks of the hierarchy say what is wrong with it
+    hierarchy.add(key, document)
+    is_v3 = key.endswith(METADATA)
+    ome = parse_ome(as_object(document.get("attributes")) if is_v3 else document, 3 if is_v3 else 2)
+    if ome is None:
+        return
+    if ome.multiscales:
+        yield join_path(path, LABELS)
+    if ome.layout is not None:
+        yield join_path(path, SERIES)
+        if ome.plate is None:
+            numbered.setdefault(path, 0)
+
+
+def _next_numbers(hierarchy: PartialHierarchy, numbered: dict[str, int]) -> Iterator[str]:
+    """Yield the next node paths of each numbered series; a series ends if its last requested node is missing."""
+    for path, count in numbered.items():
+        if count == 0 or join_path(path, str(count - 1)) in hierarchy.nodes:
+            numbered[path] = count + _SERIES_AT_A_TIME
+            yield from (join_path(path, str(number)) for number in range(count, count + _SERIES_AT_A_TIME))
 
 
 def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:

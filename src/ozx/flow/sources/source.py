@@ -43,8 +43,8 @@ class Source(Protocol):
         """
 
 
-class StoredValues(Mapping[str, bytes]):
-    """A mapping from keys to values that are read on request."""
+class StoredDocuments(Mapping[str, bytes]):
+    """A mapping from keys to metadata documents that are read on request."""
 
     def __init__(self, keys: Iterable[str], read: Callable[[str], bytes]) -> None:
         self._keys = dict.fromkeys(keys)

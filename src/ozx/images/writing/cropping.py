@@ -16,7 +16,7 @@ from ozx.codecs.zarr_errors import refused_by_zarr
 from ozx.errors import UnsupportedError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
-from ozx.flow.plans.subset import Extractor, SubsetPlan
+from ozx.flow.plans.subset import ExtractionPlanner, SubsetPlan
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
@@ -129,7 +129,7 @@ def cropped_file(place: Place, node: str, selection: Selection) -> Iterator[tupl
         TemporaryDirectory(prefix="ozx-crop-") as folder,
     ):
         encode = partial(iter_encoded, source, place, node)
-        plan = Extractor(source, node, encode, reads_once=source.remote is not None).take(selection)
+        plan = ExtractionPlanner(source, node, encode, reads_once=source.remote is not None).take(selection)
         cropped = os.path.join(folder, "crop.ozx")
         with open(cropped, "xb") as file:
             write_archive(plan, file.fileno(), workers, NO_PROGRESS)

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ozx.codecs.buffers import take_buffer
-from ozx.codecs.chunk_codecs import Allocate
+from ozx.codecs.chunk_codecs import Allocate, take_buffer
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sources.source import StoredValues
+from ozx.flow.sources.source import StoredDocuments
 from ozx.images.writing.documents import HierarchyDocuments, all_images
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.images.writing.pyramid import Made, Pyramid, make_block, new_level
@@ -96,7 +95,7 @@ def plan_hierarchy(
     drafts = nodes.documents(are_drafts=True)
     lengths = {document_key(path): len(dump_document(draft)) for path, draft in drafts.items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
-    metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
+    metadata = StoredDocuments(rooms, lambda key: dump_document(documents()[node_of(key)]))
     plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms)
     if thumbnail is not None:
         plan.late = partial(_draw, thumbnail, nodes, documents.cache_clear)

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from zarr.abc.store import ByteRequest
 
 from ozx.errors import PartialFileWarning
-from ozx.flow.byte_ranges import requested_span
 from ozx.places.byte_source import FileSource
 from ozx.quoting import quote
 from ozx.store.live.followed_file import FollowedFile, find_followed
-from ozx.store.reading import ArchiveSession
+from ozx.store.reading import ArchiveSession, requested_span
 from ozx.zarr.json_reading import check_value_length
 from ozx.zarr.keys import SortedKeys
 

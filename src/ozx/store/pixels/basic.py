@@ -15,7 +15,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ozx.archive.entry_blocks import EntrySpan, value_span
+from ozx.archive.entry_blocks import EntryRange, value_range
 from ozx.archive.reader import ArchiveReader
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.chunk_codecs import ShardCodec
@@ -50,7 +50,7 @@ class BasicAccess:
         self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
         self._codec = array.codec_pipeline.codec_of(self._chunk, self.metadata.dtype)
         self._background = (self.metadata.fill_value, array.config.write_empty_chunks)
-        self._known: dict[Lengths, EntrySpan | None] = {}
+        self._known: dict[Lengths, EntryRange | None] = {}
         self._reader: ArchiveReader | None = None  # whose places are known
 
     @property
@@ -101,7 +101,7 @@ class BasicAccess:
             else:
                 plan.add(place, codec, inside, view, self._key(chunk) if has_shards else "", fill_value)
 
-    def _places(self, plan: ReadPlan, parts: list[Overlap]) -> list[EntrySpan | None]:
+    def _places(self, plan: ReadPlan, parts: list[Overlap]) -> list[EntryRange | None]:
         """Return the place of each chunk in the file; None for missing chunks."""
         if len(self._known) > _MOST_KNOWN or self._reader is not plan.reader:
             self._known, self._reader = {}, plan.reader
@@ -114,7 +114,7 @@ class BasicAccess:
         found = [known[chunk] for chunk, _, _ in parts]
         for number, place in enumerate(found):
             if place is not None and not place.is_checked:
-                found[number] = known[parts[number][0]] = value_span(plan.reader, place)
+                found[number] = known[parts[number][0]] = value_range(plan.reader, place)
         return found
 
     def write(self, selection: Any, value: Any) -> bool:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.codecs.buffers import take_buffer
-from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled
+from ozx.codecs.chunk_codecs import MORTON, ChunkCodec, ShardCodec, filled_chunks, is_filled, take_buffer
 from ozx.errors import OzxError
 from ozx.store.pixels.selections import BoundingBox, Lengths
 from ozx.zarr.layout import build_index, index_of

@@ -18,7 +18,7 @@ from zarr.core.buffer import NDBuffer
 from zarr.core.codec_pipeline import fill_value_or_default
 from zarr.storage import FsspecStore, StorePath
 
-from ozx.archive.entry_blocks import EntrySpan
+from ozx.archive.entry_blocks import EntryRange
 from ozx.codecs.bounded import UndecodableChunkError
 from ozx.codecs.bounded_arrays import BoundedPipeline
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec, codec_document, compile_codecs
@@ -137,7 +137,7 @@ class ArchivePipeline(BoundedPipeline):
         plan.checked(add_all)
         return plan, is_missing
 
-    def _add(self, plan: ReadPlan, item: Any, place: EntrySpan, out: NDArray[Any], drop_axes: tuple[int, ...]) -> None:
+    def _add(self, plan: ReadPlan, item: Any, place: EntryRange, out: NDArray[Any], drop_axes: tuple[int, ...]) -> None:
         """Add a chunk or shard that exists in the archive."""
         path, spec, inside, target = item[:4]
         codec, size = self.codec_of(spec.shape, spec.dtype), plan.size_of(place)

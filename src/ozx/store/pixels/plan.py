@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
+from ozx.archive.entry_blocks import EntryRange, entry_ranges, value_in_range
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.codecs.chunk_codecs import ChunkCodec, ShardCodec
@@ -59,9 +59,9 @@ class WantedShard(NamedTuple):
 
 
 def _take_value(
-    reader: ArchiveReader, place: EntrySpan, take: Callable[[memoryview], object], data: memoryview
+    reader: ArchiveReader, place: EntryRange, take: Callable[[memoryview], object], data: memoryview
 ) -> None:
-    take(value_in_span(reader, place, data))
+    take(value_in_range(reader, place, data))
 
 
 class ReadPlan:
@@ -88,19 +88,19 @@ class ReadPlan:
         indices = [self.session.find(key) for key in keys]
         return [-1 if index is None else index for index in indices]
 
-    def places(self, rows: list[int]) -> list[EntrySpan]:
+    def places(self, rows: list[int]) -> list[EntryRange]:
         """Return the spans of entries; raise `NotPlannedError` if an entry is empty or compressed."""
         columns, present = self.reader.columns, np.array(rows, np.int64)
         if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
             raise NotPlannedError
-        return entry_spans(self.reader, present)
+        return entry_ranges(self.reader, present)
 
-    def size_of(self, place: EntrySpan) -> int:
+    def size_of(self, place: EntryRange) -> int:
         """Return the length of a stored value."""
         return int(self.reader.columns.compressed_sizes[place.entry])
 
     def add(
-        self, place: EntrySpan, codec: ChunkCodec | ShardCodec, inside: Any, view: NDArray[Any], key: str, fill: Any
+        self, place: EntryRange, codec: ChunkCodec | ShardCodec, inside: Any, view: NDArray[Any], key: str, fill: Any
     ) -> None:
         """Read the chunk or shard at `place`; copy its part `inside`, or all of it if that is None, to `view`."""
         if isinstance(codec, ShardCodec):
@@ -114,10 +114,10 @@ class ReadPlan:
         else:
             self._add_direct(place, into)
 
-    def add_value(self, place: EntrySpan, take: Take) -> None:
+    def add_value(self, place: EntryRange, take: Take) -> None:
         """Read the value at `place`, verify it, and give it to `take`."""
         if isinstance(take, JoinedChunk):
-            take = take._replace(verified=partial(value_in_span, self.reader, place))
+            take = take._replace(verified=partial(value_in_range, self.reader, place))
         else:
             take = partial(_take_value, self.reader, place, take)
         self.spans.append((place.start, place.stop, take))
@@ -131,7 +131,7 @@ class ReadPlan:
             return None
         return stored.reshape(-1).view(np.uint8).data
 
-    def _add_direct(self, place: EntrySpan, into: memoryview) -> None:
+    def _add_direct(self, place: EntryRange, into: memoryview) -> None:
         """Read an entry directly into the memory of the result."""
         reader, start = self.reader, self.reader.data_offset(place.entry)
         stop = start + self.size_of(place)
@@ -151,7 +151,7 @@ class ReadPlan:
         self._largest_chunk = max(self._largest_chunk, codec.size + longest)
         self._effort += count * codec.effort
 
-    def open_shard(self, place: EntrySpan, shard: WantedShard, start: int) -> WantedShard:
+    def open_shard(self, place: EntryRange, shard: WantedShard, start: int) -> WantedShard:
         """Return a shard with its byte range, which begins at `start`.
 
         Raise `NotPlannedError` if it is too long; the other pipeline raises the error.
@@ -161,7 +161,7 @@ class ReadPlan:
             raise NotPlannedError
         return shard._replace(start=start, length=length)
 
-    def add_shard(self, place: EntrySpan, shard: WantedShard) -> None:
+    def add_shard(self, place: EntryRange, shard: WantedShard) -> None:
         """Read inner chunks of a shard that is an entry; verify the shard's CRC-32 if all its chunks are read."""
         shard = self.open_shard(place, shard, self.reader.data_offset(place.entry))
         spans: list[Span] = []

@@ -10,7 +10,7 @@ from math import prod
 
 from zarr.core.sync import sync
 
-from ozx.archive.entry_blocks import EntrySpan, value_position, value_span
+from ozx.archive.entry_blocks import EntryRange, value_position, value_range
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote_reading import predicted_data_offset
 from ozx.codecs.joined_chunks import Take
@@ -43,14 +43,14 @@ class RemotePlan(ReadPlan):
 
     def __init__(self, session: ArchiveSession) -> None:
         super().__init__(session)
-        self._values: list[tuple[EntrySpan, Take]] = []
-        self._shards: list[tuple[EntrySpan, WantedShard]] = []
+        self._values: list[tuple[EntryRange, Take]] = []
+        self._shards: list[tuple[EntryRange, WantedShard]] = []
 
-    def add_value(self, place: EntrySpan, take: Take) -> None:
+    def add_value(self, place: EntryRange, take: Take) -> None:
         """Read the value at `place`, verify it, and give it to `take`."""
         self._values.append((place, take))
 
-    def add_shard(self, place: EntrySpan, shard: WantedShard) -> None:
+    def add_shard(self, place: EntryRange, shard: WantedShard) -> None:
         """Read inner chunks of a shard that is an entry."""
         self._shards.append((place, shard._replace(overlaps=[*shard.overlaps])))
 
@@ -81,8 +81,8 @@ class RemotePlan(ReadPlan):
     def _round_trips(self) -> Iterator[list[Block]]:
         """Yield the blocks to request in each round trip, after those before were received; often there are none."""
         yield _once(self._headers())
-        self._values = [(value_span(self.reader, place), take) for place, take in self._values]
-        self._shards = [(value_span(self.reader, place), shard) for place, shard in self._shards]
+        self._values = [(value_range(self.reader, place), take) for place, take in self._values]
+        self._shards = [(value_range(self.reader, place), shard) for place, shard in self._shards]
         yield _once(self._missing_indexes())
         for place, take in self._values:
             super().add_value(place, take)
@@ -118,7 +118,7 @@ class RemotePlan(ReadPlan):
     def _add_index(self, shard: WantedShard, data: memoryview) -> None:
         self.keep_index(shard, bytes(data))
 
-    def _add_wanted(self, place: EntrySpan, shard: WantedShard) -> None:
+    def _add_wanted(self, place: EntryRange, shard: WantedShard) -> None:
         if not self._is_requested_whole(place, shard):
             self.add_inner(self.open_shard(place, shard, _value_offset(self.reader, place)), self.spans)
             return
@@ -129,7 +129,7 @@ class RemotePlan(ReadPlan):
         else:
             self.blocks.append(block)
 
-    def _open_whole(self, place: EntrySpan, shard: WantedShard, block: Block, data: memoryview) -> None:
+    def _open_whole(self, place: EntryRange, shard: WantedShard, block: Block, data: memoryview) -> None:
         """Verify the shard in a received block, and find its requested inner chunks."""
         block.finish = None  # it refers to the block: a cycle would keep the pixels for longer
         begin = value_position(self.reader, place, data)
@@ -140,7 +140,7 @@ class RemotePlan(ReadPlan):
         self._add_index(shard, value[span.start : span.stop])
         self.add_inner(shard, block.spans)
 
-    def _is_requested_whole(self, place: EntrySpan, shard: WantedShard) -> bool:
+    def _is_requested_whole(self, place: EntryRange, shard: WantedShard) -> bool:
         """Return whether a whole shard must be requested.
 
         This is the case if most of the shard is needed, or if it is too small for a request of its index.
@@ -161,11 +161,11 @@ def _once(blocks: Iterable[Block]) -> list[Block]:
     return list({block.start: block for block in blocks}.values())
 
 
-def _predicted(reader: ArchiveReader, place: EntrySpan) -> int:
+def _predicted(reader: ArchiveReader, place: EntryRange) -> int:
     return predicted_data_offset(reader.columns, place.entry, place.limit)
 
 
-def _value_offset(reader: ArchiveReader, place: EntrySpan) -> int:
+def _value_offset(reader: ArchiveReader, place: EntryRange) -> int:
     """Return the offset of a value, computed from the central directory or from its local header."""
     offset = place.start if place.is_checked else _predicted(reader, place)
     return reader.data_offset(place.entry) if offset < 0 else offset

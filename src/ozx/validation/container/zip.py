@@ -149,7 +149,7 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
-    for place, census in (
+    for place, extras in (
         ("local header", facts.local.extras),
         ("header in the central directory", facts.central_extras),
     ):
@@ -162,7 +162,7 @@ def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
             )
 
         # 4.5.3
-        yield from each_entry(facts, "zip/zip64-field", census.contradicts.nonzero()[0], contradiction)
+        yield from each_entry(facts, "zip/zip64-field", extras.contradicts.nonzero()[0], contradiction)
 
 
 def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -251,8 +251,8 @@ def _check_limits(facts: ArchiveFacts) -> Iterator[Finding]:
 
 def _check_extras(facts: ArchiveFacts, *, plain_only: bool) -> Iterator[Finding]:
     # RFC-9, the authors' revision of 2026: no extra fields but these, in either header.
-    for place, census in (("local headers", facts.local.extras), ("the central directory", facts.central_extras)):
-        for identifier in sorted(census.counts.keys() - {EXTRA_ZIP64, EXTRA_TIMES, EXTRA_UNIX}):
-            message = f"{census.counts[identifier]:,} extra fields 0x{identifier:04X} in {place}"
-            name = facts.columns.name(census.first[identifier])
+    for place, extras in (("local headers", facts.local.extras), ("the central directory", facts.central_extras)):
+        for identifier in sorted(extras.counts.keys() - {EXTRA_ZIP64, EXTRA_TIMES, EXTRA_UNIX}):
+            message = f"{extras.counts[identifier]:,} extra fields 0x{identifier:04X} in {place}"
+            name = facts.columns.name(extras.first[identifier])
             yield make_finding("zip/extra-field", message, entry=name, severity="error" if plain_only else None)

@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ozx.flow.chunks.spool import open_spool
-from ozx.flow.entry import read_part
+from ozx.flow.entry import open_spool, read_part
 
 
 @pytest.fixture(autouse=True)
 def no_memory(monkeypatch):
-    monkeypatch.setattr("ozx.flow.chunks.spool._IN_MEMORY", 0)
+    monkeypatch.setattr("ozx.flow.entry._IN_MEMORY", 0)
 
 
 def test_threads_read_at_the_same_time():

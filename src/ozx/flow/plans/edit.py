@@ -1,4 +1,4 @@
-"""Compute the new documents of an archive that is edited."""
+"""Plan the new documents of an archive that is edited."""
 
 from __future__ import annotations
 
