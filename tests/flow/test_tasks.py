@@ -1,14 +1,13 @@
 """Tasks on workers elsewhere: groups of files, absolute paths, and workers that see other files."""
 
-import contextlib
 import os
-import pickle
 import platform
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 import zarr
+from elsewhere import Elsewhere
 from hierarchies import make_image, tree
 from tiffs import pixels, write, write_parts
 
@@ -17,26 +16,6 @@ from ozx.errors import OzxError, ResourceError
 from ozx.flow import tasks
 from ozx.flow.tasks import check_same, groups_elsewhere
 from ozx.validation.validate import validate_many
-
-
-class Elsewhere(Executor):
-    """Executor that runs each task at once, in another folder, as a worker in another process would run it."""
-
-    def __init__(self, folder, threads=1):
-        self.folder, self.sizes = folder, []  # sizes: the number of files in each task
-        self._max_workers = threads
-
-    def submit(self, task, /, *arguments):
-        future = Future()
-        task, arguments = pickle.loads(pickle.dumps((task, arguments)))
-        if arguments and isinstance(arguments[0], list):
-            self.sizes.append(len(arguments[0]))
-        with contextlib.chdir(self.folder):
-            try:
-                future.set_result(pickle.loads(pickle.dumps(task(*arguments))))
-            except Exception as error:  # noqa: BLE001 (it goes to the future)
-                future.set_exception(error)
-        return future
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """OME-Zarr metadata: nodes and images, versions, conversion and coordinate transformations.
 
-``nodes``, ``images``, ``references``
-    The nodes of a hierarchy and notes about them, its images and wells, and the paths by which a node refers to another
-    node.
+``nodes``, ``images``, ``plates``, ``references``
+    The nodes of a hierarchy and notes about them, its images, the wells of a plate, and the paths by which a node
+    refers to another node.
 ``partial_hierarchy``
     A hierarchy with missing nodes, and the roles of its keys.
 ``model``

@@ -1,4 +1,4 @@
-"""The images of a hierarchy and the wells of a plate: OME-Zarr metadata combined with the metadata of the arrays."""
+"""The images of a hierarchy: OME-Zarr metadata combined with the metadata of the arrays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Zarr metadata, v3 and v2: store keys and JSON documents, without file access, without ZIP and without OME-Zarr.
 
-``keys``, ``chunk_grid``
+``keys``, ``entry_order``, ``chunk_grid``
     Store keys and the nodes to which they belong; their order in an archive; the keys of an array's chunks.
 ``json_reading``, ``json_changes``
     JSON documents: parsing within limits, values that may be missing, writing; changes that keep the style.
