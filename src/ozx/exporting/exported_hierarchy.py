@@ -17,7 +17,7 @@ from ozx.exporting.ome_xml import make_ome, read_kept_xml, render_xml, update_om
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.images.description import PlateDescription
 from ozx.images.image import GroupNodes
-from ozx.images.ome_xml import XmlDescription
+from ozx.images.ome_xml import OmeXml
 from ozx.ome.images import image_paths
 from ozx.ome.model import OmeMetadata, describe_scene
 from ozx.ome.nodes import ome_at
@@ -171,7 +171,7 @@ def _identifier(value: Any) -> int | str | None:
     return value if isinstance(value, int | str) else None
 
 
-def _read_kept(start: zarr.Group, notes: list[str]) -> tuple[Element, XmlDescription] | None:
+def _read_kept(start: zarr.Group, notes: list[str]) -> tuple[Element, OmeXml] | None:
     found = sync(start.store.get(ORIGINAL_METADATA, default_buffer_prototype()))
     if found is None:
         return None
@@ -182,7 +182,7 @@ def _read_kept(start: zarr.Group, notes: list[str]) -> tuple[Element, XmlDescrip
         return None
 
 
-def _match(start: zarr.Group, document: XmlDescription, images: Sequence[ExportedImage]) -> list[int] | None:
+def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
     """Return the number of each exported image in the original OME-XML, or None if the images cannot be matched."""
     described = [number for number, image in enumerate(document.images) if image.has_planes]
     if not start.path:
@@ -211,7 +211,7 @@ def _match(start: zarr.Group, document: XmlDescription, images: Sequence[Exporte
     return known if len(set(known)) == len(images) else None
 
 
-def _wells_of(nodes: GroupNodes, listed: Sequence[str], document: XmlDescription) -> dict[int, int] | None:
+def _wells_of(nodes: GroupNodes, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
     """Map indices of `listed` to image numbers in the OME-XML. Wells match by row and column, and fields by order."""
     plate = _take_plate(nodes, listed, 0)
     if plate is None or document.plate is None:

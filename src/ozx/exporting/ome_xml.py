@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 from ozx.errors import FormatError
 from ozx.exporting.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.description import ImageDescription, PlateDescription
-from ozx.images.ome_xml import XmlDescription, parse_ome_xml, parse_xml
+from ozx.images.ome_xml import OmeXml, parse_ome_xml, parse_xml
 from ozx.ome.colors import ShownChannel
 from ozx.ome.units import PixelSize, unit_symbol
 
@@ -247,7 +247,7 @@ _BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
 
 def update_ome(
     root: Element,
-    document: XmlDescription,
+    document: OmeXml,
     images: Sequence[ExportedImage],
     numbers: Sequence[int],
     plate: PlateDescription | None,
@@ -367,7 +367,7 @@ def _update_plate(
         plates[0].set("Name", plate.name)
 
 
-def read_kept_xml(data: bytes) -> tuple[Element, XmlDescription]:
+def read_kept_xml(data: bytes) -> tuple[Element, OmeXml]:
     """Parse an existing document for `update_ome`, as XML and as metadata; raise an error if it cannot be updated."""
     document = parse_ome_xml(data)
     root = parse_xml(data, "the OME-XML", keep_namespaces=True)

@@ -139,7 +139,7 @@ _PICTURE = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class XmlDescription:
+class OmeXml:
     """The contents of an OME-XML document: images, plate and file names."""
 
     images: tuple[ImageDescription, ...] = ()  # its images, in order
@@ -152,7 +152,7 @@ class XmlDescription:
     same_uuid: tuple[str, ...] = ()
 
 
-def parse_ome_xml(text: str | bytes) -> XmlDescription:
+def parse_ome_xml(text: str | bytes) -> OmeXml:
     """Parse an OME-XML document."""
     root = parse_xml(text, "the OME-XML")
     master = root.find("BinaryOnly")
@@ -170,7 +170,7 @@ def parse_ome_xml(text: str | bytes) -> XmlDescription:
     ]
     first: dict[str, str] = {}
     same = next(((first[uuid], name, uuid) for name, uuid in named if first.setdefault(uuid, name) != name), ())
-    return XmlDescription(
+    return OmeXml(
         images=tuple(map(_parse_image, images)),
         plate=_parse_plate(plates[0], numbers) if plates else None,
         plate_count=len(plates),

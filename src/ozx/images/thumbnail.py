@@ -26,7 +26,7 @@ pillow()  # without it, an error before anything is read
 
 
 @dataclass(frozen=True)
-class HierarchyPicture:
+class Thumbnail:
     """A rendered thumbnail of a hierarchy."""
 
     pixels: NDArray[np.uint8]  # red, green and blue (y, x, 3)
@@ -35,7 +35,7 @@ class HierarchyPicture:
     notes: tuple[str, ...] = ()  # missing parts, one sentence each
 
 
-def draw_thumbnail(group: zarr.Group, size: int) -> HierarchyPicture:
+def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     """Draw a picture of a group; its longest side has at most `size` pixels.
 
     The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
@@ -48,7 +48,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> HierarchyPicture:
         pixels, level, notes = draw_plate(fields, size)
         if fields.notes:
             notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
-        return HierarchyPicture(pixels, "", level, tuple(notes))
+        return Thumbnail(pixels, "", level, tuple(notes))
     notes = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
@@ -57,7 +57,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> HierarchyPicture:
             is_label = root is not None and root.labels is not None and not root.multiscales
             view = nodes.image(path)
             pixels, level = draw_image(view, size, is_label=is_label or view.is_label)
-            return HierarchyPicture(pixels, path, level, tuple(notes))
+            return Thumbnail(pixels, path, level, tuple(notes))
         notes.append(f"{path}: an image is listed here, but does not exist")
     found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without images"
     raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")

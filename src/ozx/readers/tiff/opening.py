@@ -24,7 +24,7 @@ from ozx.file_changes import mark_of
 from ozx.flow.sources.wrong_sources import check_is_image_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription
-from ozx.images.ome_xml import MOST_PLANES, MalformedXmlError, XmlDescription, check_claims, parse_ome_xml, parse_xml
+from ozx.images.ome_xml import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
 from ozx.images.pixel_source import PixelSource
 from ozx.readers.images import FileSet, Images, ReadingOptions
 from ozx.readers.tiff.description import describe_plain
@@ -203,7 +203,7 @@ def is_like_ome_xml(text: str) -> bool:
     return head.startswith("<") and _OME.search(head) is not None
 
 
-def check_uuids(document: XmlDescription) -> None:
+def check_uuids(document: OmeXml) -> None:
     """Check that the files of an image have different UUIDs: tifffile finds files by their UUID, not their name."""
     if document.same_uuid:
         first, second, uuid = document.same_uuid
@@ -212,7 +212,7 @@ def check_uuids(document: XmlDescription) -> None:
         )
 
 
-def check_fallback(path: str, document: XmlDescription | None, said: Sequence[str]) -> None:
+def check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> None:
     """Check that no other files belong to a file whose OME-XML cannot be used: their planes would be lost."""
     folder, own = os.path.dirname(path), os.path.realpath(path)
     names = () if document is None else document.files
@@ -298,7 +298,7 @@ def _source_again(
 
 
 @contextlib.contextmanager
-def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, XmlDescription | None, str | None]]:
+def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
     """Yield the open TIFF file and its OME-XML, which can be stored in another file, the master file."""
     text = read_companion(path)
     if text is not None:
@@ -346,7 +346,7 @@ def _refuse_document_type(file: TiffFile) -> None:
         raise FormatError("expected the description of the first page to have no document type; it declares one")
 
 
-def _parse_document(text: str) -> XmlDescription | None:
+def _parse_document(text: str) -> OmeXml | None:
     """Return the parsed OME-XML, or None if tifffile cannot parse it either.
 
     tifffile opens the files that other OME-XML names, so all other errors of ozx refuse the file.
@@ -376,7 +376,7 @@ def parsed(path: str, **options: Any) -> Iterator[TiffFile]:
 def _read_images(
     path: str,
     file: TiffFile,
-    document: XmlDescription | None,
+    document: OmeXml | None,
     text: str | None,
     options: ReadingOptions,
     said: list[str],
@@ -518,7 +518,7 @@ def guesses_of(source: TiffSource) -> list[str]:
 
 
 def _fitted(
-    series: Sequence[TiffPageSeries], descriptions: Sequence[ImageDescription], document: XmlDescription
+    series: Sequence[TiffPageSeries], descriptions: Sequence[ImageDescription], document: OmeXml
 ) -> tuple[list[TiffPageSeries], list[ImageDescription]]:
     """Return series and descriptions with what fits of OME-XML whose planes tifffile does not find."""
     found, described = [], []
@@ -539,7 +539,7 @@ def _fitted(
     return found, described
 
 
-def _match(document: XmlDescription, series: Sequence[TiffPageSeries]) -> list[int]:
+def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
     """Return the number of the OME-XML ``Image`` for each TIFF series; images without planes have no series."""
     if len(document.images) == len(series):
         return list(range(len(series)))
