@@ -2,11 +2,13 @@
 
 import io
 import os
+from functools import partial
 
 import dask.array as da
 import numpy as np
 import PIL.Image
 import pytest
+import tifffile
 import xarray as xr
 import zarr
 from elsewhere import Elsewhere
@@ -124,6 +126,17 @@ def test_given_axes_win_over_dimensions_of_xarray(out):
     np.testing.assert_array_equal(ozx.open(out)["labels/cells/0"][...], PIXELS[0])
     write_image(out, array, force=True)
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS.T)
+
+
+def test_labels_are_never_averaged(tmp_path):
+    mask = np.zeros((300, 300), "uint16")
+    mask[:, 151:] = 1000
+    tifffile.imwrite(tmp_path / "mask.tif", mask)
+    for write in (lambda path, **how: write_image(path, mask, **how), partial(ozx.import_image, tmp_path / "mask.tif")):
+        with pytest.raises(UsageError, match="labels cannot be averaged"):
+            write(tmp_path / "out.ozx", labels=True, method="mean")
+        write(tmp_path / "out.ozx", labels=True, method="mode", force=True)
+        assert set(np.unique(ozx.open(tmp_path / "out.ozx")["1"])) == {0, 1000}
 
 
 def test_labels_of_xarray_have_their_own_order(out):

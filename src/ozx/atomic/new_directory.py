@@ -14,7 +14,7 @@ from ozx.atomic.renaming import finish_swap, rename_directory
 from ozx.atomic.syncing import PRIVATE_FOLDER, keep_permissions, sync_folder, sync_tree
 from ozx.atomic.targets import absolute_path, check_folder, check_removable, naming_errors, naming_given
 from ozx.atomic.temporary import create_directory, show_replaced, sweep
-from ozx.atomic.tree_record import TreeRecord, identity_of, name_some
+from ozx.atomic.tree_record import TreeRecord, folder_identity, name_some
 from ozx.atomic.tree_removal import remove_recorded
 from ozx.atomic.windows import check_not_held, long_path, rename
 from ozx.errors import ResourceError
@@ -80,7 +80,7 @@ def replacing_directory(
 def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
     """Replace the directory at `path` by the new directory, then remove the old directory if it is unchanged."""
     held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # `sweep` never removes such a name
-    identity = identity_of(os.stat(temporary))
+    identity = folder_identity(os.stat(temporary))
     lock = _lock(path)
     try:
         rename(temporary, held)
@@ -88,7 +88,7 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
         _remove_replaced(held, temporary, path, recorded)
     except BaseException:
         with contextlib.suppress(OSError):
-            if identity_of(os.stat(held)) == identity:  # still the new directory
+            if folder_identity(os.stat(held)) == identity:  # still the new directory
                 rename(held, temporary)
             else:
                 show_replaced(held, path)

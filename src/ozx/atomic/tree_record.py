@@ -116,7 +116,7 @@ class TreeRecord:
         return found
 
 
-def identity_of(status: os.stat_result) -> tuple[int, int]:
+def folder_identity(status: os.stat_result) -> tuple[int, int]:
     """Return device and inode, which identify a folder after a rename."""
     return status.st_dev, status.st_ino
 
@@ -150,7 +150,7 @@ def digest_of(path: str) -> int:
 
 def _look(path: str, *, with_contents: bool) -> tuple[FolderRecord, list[str]]:
     """Record one folder; return the record, and the sorted names of its sub-folders."""
-    folder, below = FolderRecord(identity_of(os.stat(path))), []
+    folder, below = FolderRecord(folder_identity(os.stat(path))), []
     with os.scandir(path) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             try:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ozx.atomic.syncing import flush, sync_folder
-from ozx.atomic.tree_record import FACTS, TreeRecord, digest_of, facts_of, identity_of
+from ozx.atomic.tree_record import FACTS, TreeRecord, digest_of, facts_of, folder_identity
 from ozx.atomic.windows import joined
 from ozx.file_changes import FileMark, mark_of
 
@@ -136,7 +136,7 @@ def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
         if _HAS_DIR_FD:
             descriptor = os.open(path.rstrip(_SEPARATORS), _FOLDER_FLAGS)
         status = os.lstat(path.rstrip(_SEPARATORS)) if descriptor is None else os.fstat(descriptor)
-        is_same = identity_of(status) == identity
+        is_same = folder_identity(status) == identity
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise

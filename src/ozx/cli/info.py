@@ -1,4 +1,4 @@
-"""Command ``ozx info``."""
+"""Command ``ozx info``: its text; the fields of its JSON are those of `ozx.operations.info.Inspection`."""
 
 from __future__ import annotations
 

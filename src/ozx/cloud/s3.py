@@ -20,7 +20,7 @@ from ozx.extras import install_hint
 from ozx.places.remote.access import access_options, current_deadline
 from ozx.places.remote.deadline import Deadline
 from ozx.places.remote.errors import explain_code, printable_url
-from ozx.places.remote.retries import RANDOM, parse_retry_after
+from ozx.places.remote.retries import LONGEST_UPLOAD_PAUSE, MOST_UPLOAD_RETRIES, pause_of_upload
 from ozx.places.remote.urls import split_url
 
 # obstore's names of options, which may also have the prefix aws_, and the names for boto3's clients.
@@ -34,9 +34,6 @@ _NAMES = {
     "session_token": "aws_session_token",
     "token": "aws_session_token",
 }
-
-_MOST_RETRIES = 8
-_LONGEST_PAUSE = 20.0  # seconds
 
 
 def _target_of(url: str) -> dict[str, str]:
@@ -65,7 +62,7 @@ def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://"
     config = Config(
         connect_timeout=10,
         read_timeout=120 if deadline is None else min(120, deadline.seconds),
-        retries={"max_attempts": _MOST_RETRIES, "mode": "standard"},
+        retries={"max_attempts": MOST_UPLOAD_RETRIES, "mode": "standard"},
         max_pool_connections=32,
         **({"signature_version": UNSIGNED} if is_anonymous else {}),
     )
@@ -73,7 +70,7 @@ def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://"
         client = boto3.client("s3", config=config, **arguments)
     except (BotoCoreError, ValueError) as error:
         raise ResourceError(f"cannot use S3: {error}", hint="Check the storage options and AWS_PROFILE.") from None
-    client.meta.events.register_first("needs-retry.s3", _pause_when_throttled)
+    client.meta.events.register_first("needs-retry.s3", pause_of_upload)
     if deadline is not None:
         _limit_in_time(client, deadline, name)
     return client
@@ -88,23 +85,11 @@ def _limit_in_time(client: Any, deadline: Deadline, name: str) -> None:
 
     def stop(attempts: int, caught_exception: Exception | None, **_: Any) -> None:
         # Without time for another attempt, the error of this attempt says more than the error of the deadline.
-        if caught_exception is not None and deadline.left() < min(2.0 ** (attempts - 1), _LONGEST_PAUSE):
+        if caught_exception is not None and deadline.left() < min(2.0 ** (attempts - 1), LONGEST_UPLOAD_PAUSE):
             raise caught_exception if deadline.left() else deadline.error(name, writes=True)
 
     client.meta.events.register("before-send.s3", check)
     client.meta.events.register_first("needs-retry.s3", stop)
-
-
-def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
-    """Return the pause in seconds before a request with the response 429 is repeated; None for other responses.
-
-    botocore before 1.44 repeats such a request only if the response also contains an error code that botocore lists.
-    """
-    if response is None or response[0].status_code != 429 or attempts > _MOST_RETRIES:
-        return None
-    told = parse_retry_after(response[0].headers.get("Retry-After"))
-    pause = RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
-    return min(pause, _LONGEST_PAUSE)
 
 
 def client_errors() -> tuple[type[Exception], ...]:

@@ -23,13 +23,15 @@ def parse_method(text: str) -> Method:
     return text
 
 
-def choose_method(declared: Any, *, is_label: bool) -> Method:
-    """Return the method by which the levels of an image are computed: that of its levels, if ozx has it.
+def usual_method(*, is_label: bool) -> Method:
+    """Return the method for an image if nobody names one; labels cannot be averaged."""
+    return "nearest" if is_label else "mean"
 
-    Labels cannot be averaged.
-    """
-    usual: Method = "nearest" if is_label else "mean"
-    return declared if declared in METHODS and not (is_label and declared == "mean") else usual
+
+def choose_method(declared: Any, *, is_label: bool) -> Method:
+    """Return the method by which the levels of an image are computed: that of its levels, if ozx has it."""
+    can_be = declared in METHODS and not (is_label and declared == "mean")
+    return declared if can_be else usual_method(is_label=is_label)
 
 
 def describe_downscaling(method: Method, given: int = 1) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The wells of a plate, and the fields in them."""
+"""The wells of a plate, and the fields in them; `ozx.ome.model` parses the paths of both."""
 
 from __future__ import annotations
 

@@ -419,7 +419,7 @@ def _parse(asked: _ImportOptions) -> _Order:
             is_alone=asked.series is not None,
             edits=parse_edits(**edits) if any(value is not None for value in edits.values()) else None,
             keep_ome_xml=asked.ome_xml == "keep",
-            pyramid=PyramidChoice.parse(asked.method or ("nearest" if asked.labels else "mean"), asked.downsample),
+            pyramid=PyramidChoice.parse(asked.method, asked.downsample, is_label=asked.labels),
             is_label=asked.labels,
             version=checked_version(asked.ome_version),
             selection=_selection(asked),

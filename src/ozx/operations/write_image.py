@@ -166,7 +166,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     title = image_title(known.name if name is None else name, target)
     described = describe_array(array, names, pixel_size, unit, known)
     channels = channel_names or [str(channel.label) for channel in known.channels]
-    choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
+    choice = PyramidChoice.parse(method, downsample, is_label=labels is True)
     image = NewImage(
         title, *described, pyramid=choice, channels=given_channels(channels, described, names, are_all=True)
     )

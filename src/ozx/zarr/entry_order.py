@@ -1,4 +1,7 @@
-"""The order of entries in an archive: the root's metadata, other metadata breadth-first, then data node by node."""
+"""The order of entries in an archive: the root's metadata, other metadata breadth-first, then data node by node.
+
+`ozx.zarr.keys.breadth_first` compares keys of metadata. The data of a new image come as they are made.
+"""
 
 from __future__ import annotations
 

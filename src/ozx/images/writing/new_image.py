@@ -12,7 +12,7 @@ from ozx.images.description import PlateDescription
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.downsampling import halved_shape
 from ozx.ome.colors import LabelDisplay, ShownChannel
-from ozx.ome.downscaling import COARSEST, Method, parse_method
+from ozx.ome.downscaling import COARSEST, Method, parse_method, usual_method
 from ozx.ome.images import SERIES
 from ozx.ome.model import Axis, find_channel_axis
 
@@ -34,9 +34,13 @@ class PyramidChoice:
     steps: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
-    def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
-        """Parse the pyramid options of the command line."""
-        chosen = parse_method(method)
+    def parse(
+        cls, method: str | None = None, downsample: str | Sequence[str] | None = None, *, is_label: bool = False
+    ) -> PyramidChoice:
+        """Parse the pyramid options of the command line; `is_label`: whether the pixels are labels."""
+        chosen = usual_method(is_label=is_label) if method is None else parse_method(method)
+        if is_label and chosen == "mean":
+            raise UsageError("labels cannot be averaged; got the method mean", hint="Choose nearest or mode.")
         if downsample is None or downsample == "auto":
             return cls(chosen)
         if downsample == "none":

@@ -43,6 +43,9 @@ _SOON = re.compile(r"dns error|169\.254\.169\.254")
 _MOST_SOON = 2
 # The longest pause, in seconds, that ozx accepts from a server.
 _LONGEST_WAIT = 300.0
+#: How often boto3 repeats a request of an upload, and its longest pause in seconds.
+MOST_UPLOAD_RETRIES = 8
+LONGEST_UPLOAD_PAUSE = 20.0
 #: After an answer without the header, ozx requests the header again only after this number of seconds.
 SILENT = 10.0
 
@@ -155,3 +158,15 @@ for _handler in (
     urllib.request.HTTPErrorProcessor(),
 ):
     _OPENER.add_handler(_handler)
+
+
+def pause_of_upload(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
+    """Return the pause in seconds before a request with the response 429 is repeated; None for other responses.
+
+    botocore before 1.44 repeats such a request only if the response also contains an error code that botocore lists.
+    """
+    if response is None or response[0].status_code != 429 or attempts > MOST_UPLOAD_RETRIES:
+        return None
+    told = parse_retry_after(response[0].headers.get("Retry-After"))
+    pause = RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
+    return min(pause, LONGEST_UPLOAD_PAUSE)
