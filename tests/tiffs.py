@@ -41,13 +41,11 @@ def write(path, *arrays, options=None, **common):
 
 def write_pyramid(path, array, *, levels=2, **common):
     """Write an array with SubIFDs that have every second, fourth, … pixel."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with tifffile.TiffWriter(path) as file:
-            file.write(array, subifds=levels, **common)
-            for level in range(1, levels + 1):
-                step = 2**level
-                file.write(array[..., ::step, ::step], subfiletype=1, **{**common, "metadata": None})
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning), tifffile.TiffWriter(path) as file:
+        file.write(array, subifds=levels, **common)
+        for level in range(1, levels + 1):
+            step = 2**level
+            file.write(array[..., ::step, ::step], subfiletype=1, **{**common, "metadata": None})
     return path
 
 

@@ -88,8 +88,7 @@ def plate_v2(wells=("A/1", "B/2"), **more):
 
 def test_plates(tmp_path):
     upgraded, moved = upgrade(plate_v2(**{"bioformats2raw.layout": 3}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ValidationWarning)
+    with warnings.catch_warnings(action="error", category=ValidationWarning):
         plate = v05.HCS.from_zarr(group_of(moved))
     assert plate.n_wells == len(list(plate.well_groups)) == 2
     assert ome_at(upgraded)["plate"]["version"] == "0.5"

@@ -187,8 +187,7 @@ def test_killed_at_random_moments(tmp_path, mode):
         if at_close:  # the time measured before may differ from that of a busy disk now: aim at the middle of closing
             times[outgrown] *= 1.2 if code else 0.7
         forget_swept_folders()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OzxWarning)
+        with warnings.catch_warnings(action="ignore", category=OzxWarning):
             assert write_store(path, {"zarr.json": SEED["zarr.json"], "k": pattern(number, 100)}).exists()
         assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": pattern(number, 100)})
         assert set(os.listdir(path.parent)) <= {"a.ozx", "a.ozx.partial.1"}

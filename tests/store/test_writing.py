@@ -56,6 +56,14 @@ def writer(path, mode="w", **options):
     return OzxStore(path, mode=mode, sync=False, **options)
 
 
+def begun(path, **values):
+    """Begin a file with its root and some values."""
+    store = writer(path)
+    for key, value in ({"zarr.json": SEED["zarr.json"]} | values).items():
+        put(store, key, value)
+    return store
+
+
 def names(path):
     return sorted(os.listdir(path.parent))
 
@@ -196,9 +204,7 @@ def test_of_many_threads_one_sets_what_did_not_exist(path):
 
 
 def test_other_writers_wait_until_an_appended_value_ends(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"1")
+    store = begun(path, k=b"1")
     done = []
     others = {
         "set": lambda: put(store, "0/c/1", b"2"),
@@ -235,8 +241,7 @@ def test_other_writers_wait_until_an_appended_value_ends(path):
 
 
 def test_closing_waits_for_an_appended_value(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
+    store = begun(path)
     closing = threading.Thread(target=store.close)
 
     def pieces():
@@ -252,9 +257,7 @@ def test_closing_waits_for_an_appended_value(path):
 
 @needs_fork
 def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k")
+    store = begun(path, k=b"k")
 
     def work():
         assert take(store, "k") == b"k"
@@ -305,9 +308,7 @@ def test_closing_beside_writers_and_readers_keeps_every_value_that_was_set(path)
 
 
 def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path, monkeypatch):
-    store, inside, go_on, found = writer(path), threading.Event(), threading.Event(), []
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k" * 1_000)
+    store, inside, go_on, found = begun(path, k=b"k" * 1_000), threading.Event(), threading.Event(), []
     original = finishing._complete
 
     def complete(*arguments):
@@ -392,8 +393,7 @@ def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
     assert (path.read_bytes() if path.exists() else None) == before
     assert set(names(path)) <= {"a.ozx", "a.ozx.partial"}
     left = ["a.ozx.partial"] if path.with_name("a.ozx.partial").exists() and limit >= 100 else []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PartialFileWarning)
+    with warnings.catch_warnings(action="ignore", category=PartialFileWarning):
         write_store(path, SEED)
     assert_finished(path, SEED)
     assert len(names(path)) == 1 + bool(left and path.with_name("a.ozx.partial.1").exists())
@@ -403,8 +403,7 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
     def fail(*arguments, **keywords):
         raise OSError(28, "No space left on device")
 
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
+    store = begun(path)
     with monkeypatch.context() as patched:
         patched.setattr(finishing, "write_all_at", fail)
         patched.setattr(growing_file, "write_parts_at", fail)
@@ -470,9 +469,7 @@ def test_a_forked_child_reads_and_does_not_write(path, old):
 @needs_fork
 @pytest.mark.parametrize("end", ["exception", "collected", "closed"])
 def test_the_end_of_a_child_leaves_the_file_to_its_parent(path, end):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k")
+    store = begun(path, k=b"k")
 
     def work():
         nonlocal store
@@ -493,9 +490,7 @@ def test_the_end_of_a_child_leaves_the_file_to_its_parent(path, end):
 @needs_fork
 @pytest.mark.parametrize("way", ["replaced", "deleted", "closed", "place used"])
 def test_a_child_never_reads_what_its_parent_wrote_over(path, way):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"old" * 1_000)
+    store = begun(path, k=b"old" * 1_000)
     to_child, to_parent = os.pipe(), os.pipe()
 
     def work():
@@ -526,9 +521,7 @@ def test_a_child_never_reads_what_its_parent_wrote_over(path, way):
 
 @needs_fork
 def test_a_child_forked_while_a_thread_holds_the_locks_reads(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k")
+    store = begun(path, k=b"k")
     inside, go_on = threading.Event(), threading.Event()
 
     def hold():

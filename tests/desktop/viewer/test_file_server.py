@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import zipfile
+from contextlib import closing
 
 import pytest
 import zarr
@@ -32,17 +33,14 @@ def ask(path):
     with serving(LoopbackServer(files.respond)) as server:
 
         def send(path, method="GET", **headers):
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-            connections.append(connection)
-            connection.request(method, path, headers={key.replace("_", "-"): text for key, text in headers.items()})
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
+            given = {key.replace("_", "-"): text for key, text in headers.items()}
+            with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)) as connection:
+                connection.request(method, path, headers=given)
+                answer = connection.getresponse()
+                return answer.status, answer.headers, answer.read()
 
-        connections = []
         send.server = server
         yield send
-        for connection in connections:
-            connection.close()
 
 
 def test_every_value_is_there_by_its_key(ask):

@@ -383,8 +383,7 @@ def test_letters_of_positions_and_tiles_are_a_series(tmp_path, letters, shape, c
 @pytest.mark.parametrize("count", [3, 4])
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "float32"])
 def test_planes_that_tifffile_wrote_by_default_are_no_colours(tmp_path, count, kind):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         tifffile.imwrite(tmp_path / "a.tif", pixels((count, 40, 48), kind))
     ((axes, _, channels),), notes = described(tmp_path / "a.tif")
     assert (axes, [channel["label"] for channel in channels]) == ("zyx", ["Channel 0"])
