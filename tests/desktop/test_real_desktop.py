@@ -278,9 +278,6 @@ def test_a_thumbnailer_needs_no_home_and_no_path(session, ozx, cells, tmp_path):
     assert out.read_bytes() == (ozx / "thumbnail.png").read_bytes()
 
 
-# Convert to .ozx
-
-
 @pytest.fixture
 def stack(session):
     """A TIFF file in a folder with an odd name."""

@@ -76,9 +76,6 @@ def test_an_extension_that_must_be_understood(tmp_path, image):
         assert caught.value.path == str(path)
 
 
-# Files and directories alike
-
-
 @pytest.mark.parametrize(
     ("files", "error", "message"),
     [

@@ -127,8 +127,6 @@ def test_closing_gives_the_descriptor_back(path):
     assert not is_open()
 
 
-# A file that changes.
-
 OTHER = {key: bytes(value[::-1]) for key, value in VALUES.items()}
 
 

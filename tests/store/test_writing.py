@@ -68,9 +68,6 @@ def names(path):
     return sorted(os.listdir(path.parent))
 
 
-# Modes.
-
-
 def test_mode_x_refuses_an_existing_file_at_the_first_use(path, old):
     store = writer(path, "x")
     for use in (lambda: put(store, "a", b"1"), lambda: take(store, "a"), lambda: collect(store.list())):
@@ -110,8 +107,6 @@ def test_mode_a_keeps_folders_and_other_keys_of_the_comment(path, monkeypatch, r
     assert ozx.validate(path, revision="draft").valid
 
 
-# Keys.
-
 REFUSED = ["", "/", "a/", "/a", "../a", "a/../b", "a//b", "./a", "a\\b", "C:/a", "a\0b", "\ud800", "x" * 70_000]
 
 
@@ -126,9 +121,6 @@ def test_what_no_archive_may_call_an_entry_is_refused(path, key):
     assert take(store, key) is None
     run(store.delete(key))
     assert names(path) == []
-
-
-# What is written can be read at once.
 
 
 @pytest.mark.ci
@@ -275,9 +267,6 @@ def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": b"k", "0/c/0": b"abc"})
 
 
-# Closing.
-
-
 @pytest.mark.ci
 def test_closing_beside_writers_and_readers_keeps_every_value_that_was_set(path):
     """Readers get the value, or the error that the store was closed."""
@@ -339,9 +328,6 @@ def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path,
     assert "was closed" in found[0]
 
 
-# Ends that are none.
-
-
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
 def test_an_exception_leaves_the_old_file_and_what_was_written(path, mode, error):
@@ -366,8 +352,6 @@ def test_a_writer_that_is_forgotten_is_told_of_and_keeps_what_was_written(path):
         del store
     assert names(path) == ["a.ozx.partial"]
 
-
-# A full disk.
 
 FULL = r"File too large: about 1?\d?\d?,?\d+ bytes are needed, about [\d,]+ are allowed in one file$"
 
@@ -414,9 +398,6 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
     assert_finished(path, SEED)
 
 
-# Other writers.
-
-
 def test_of_threads_that_open_the_same_file_one_writes(path):
     outcomes, barrier, stores = [], threading.Barrier(6), []
 
@@ -435,9 +416,6 @@ def test_of_threads_that_open_the_same_file_one_writes(path):
     for store in stores:
         store.close()
     assert_finished(path, {"zarr.json": SEED["zarr.json"]})
-
-
-# Forks.
 
 
 @needs_fork

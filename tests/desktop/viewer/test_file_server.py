@@ -205,9 +205,6 @@ def test_a_file_that_is_an_archive_no_longer_is_a_conflict(path, change):
     assert files.respond(Request("GET", "/cells.ozx")).status == 200
 
 
-# Directories, and OME-Zarr 0.4.
-
-
 def answer(files, path, method="GET", **headers):
     found = files.respond(Request(method, path, headers=headers))
     return found.status, b"".join([found.body] if isinstance(found.body, bytes) else found.body)
