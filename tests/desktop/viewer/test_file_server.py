@@ -22,11 +22,6 @@ IMAGE = FIXTURES / "image.ome.zarr"
 
 
 @pytest.fixture
-def path(tmp_path):
-    return pack_tree(IMAGE, tmp_path / "cells.ozx")
-
-
-@pytest.fixture
 def ask(path):
     """Ask a server for a path, by a real connection; returns status, headers and body."""
     files = FileServer([path], cors="https://viewer.example")
