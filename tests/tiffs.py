@@ -192,3 +192,7 @@ def in_ome_order(array, letters):
         shape = turned.shape
         turned = turned.reshape(*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
     return turned
+
+
+def whole(source):
+    return tuple(slice(0, length) for length in source.shape)

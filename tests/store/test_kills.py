@@ -140,10 +140,9 @@ def duration_of_closing(work):
 @pytest.mark.ci
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 def test_killed_at_random_moments(tmp_path, mode):
-    path, before = tmp_path / "f" / "a.ozx", None
+    path = tmp_path / "f" / "a.ozx"
     path.parent.mkdir()
-    if mode != "x":
-        before = write_archive(path, sort_values(OLD)).read_bytes()
+    before = None if mode == "x" else write_archive(path, sort_values(OLD)).read_bytes()
 
     def restore_folder():
         for name in os.listdir(path.parent):

@@ -331,9 +331,7 @@ def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path,
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
 def test_an_exception_leaves_the_old_file_and_what_was_written(path, mode, error):
-    before = None
-    if mode != "x":
-        before = write_archive(path, sort_values(VALUES)).read_bytes()
+    before = None if mode == "x" else write_archive(path, sort_values(VALUES)).read_bytes()
     with pytest.raises(error), writer(path, mode) as store:
         put(store, "zarr.json", SEED["zarr.json"])
         put(store, "0/c/9/9", b"precious")
@@ -360,9 +358,7 @@ FULL = r"File too large: about 1?\d?\d?,?\d+ bytes are needed, about [\d,]+ are 
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 @pytest.mark.parametrize("limit", [0, 100, 10_000, 60_000, 100_000, 149_300])
 def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
-    before = None
-    if mode != "x":
-        before = write_archive(path, sort_values(VALUES)).read_bytes()
+    before = None if mode == "x" else write_archive(path, sort_values(VALUES)).read_bytes()
 
     def work():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

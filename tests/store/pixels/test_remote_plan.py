@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import zarr
 from children import run_in_child
 from memory import assert_freed
 from servers import serving
+from stores import writing
 from zarr.codecs import ZstdCodec
 
 import ozx
@@ -38,8 +38,7 @@ def served(folder: Path, layout: str, *, is_packed: bool = True) -> Iterator[tup
     pixels = np.random.default_rng(1).integers(0, 60000, (SIDE, SIDE)).astype("u8")
     path = folder / "a.ozx"
     first = path.with_suffix(".first.ozx") if is_packed else path
-    with ozx.OzxStore(first, "w", sync=False) as store, warnings.catch_warnings(action="ignore"):
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(first) as root, warnings.catch_warnings(action="ignore"):
         root.create_array("0", shape=pixels.shape, dtype="u8", fill_value=7, **LARGE[layout])[:] = pixels
         rest = root.create_array("9", shape=(1 << 20,), chunks=(1 << 20,), dtype="u2", compressors=None)
         rest[:] = np.random.default_rng(2).integers(1, 60000, 1 << 20, "u2")

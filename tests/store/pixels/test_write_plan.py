@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import zarr
 from memory import traced_memory
+from stores import writing
 from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec
 from zarr.core.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
@@ -159,8 +160,7 @@ def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> No
     if layout == "shards":
         chosen["shards"] = (4, 1024, 1024)
     pixels = np.random.default_rng(1).integers(0, 4096, (16, 2048, 2048), "u2")  # 128 MiB
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         array = opened_array(root.create_array("0", shape=pixels.shape, dtype="u2", **chosen))
         array[0, 0, 0] = 1
         with traced_memory() as memory:
@@ -211,8 +211,7 @@ def test_pixels_beyond_a_smaller_shape_are_those_of_zarr(tmp_path: Path, layout:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_shard_without_axes(tmp_path: Path) -> None:
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         shard = ShardingCodec(chunk_shape=())
         array = opened_array(
             root.create_array("0", shape=(), chunks=(), serializer=shard, compressors=None, dtype="f4")
