@@ -13,8 +13,7 @@ def in_child(function) -> int:
     An interrupt reaches the child only while `function` runs: at other times it would end a copy of the test run.
     """
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of a fork while threads run
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of a fork beside threads
         child = os.fork()
     if child == 0:
         code = 1

@@ -4,8 +4,10 @@ import asyncio
 import threading
 import warnings
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
+import zarr
 from cases.archive_builder import array, group
 from zarr.abc.store import OffsetByteRequest, SuffixByteRequest
 from zarr.core.buffer import cpu, default_buffer_prototype
@@ -88,6 +90,13 @@ def write_store(path, values, mode="w", **options) -> Path:
             for key, data in values.items():
                 put(store, key, data)
     return Path(path)
+
+
+@contextmanager
+def writing(path):
+    """Yield the root of a new file, of OME-Zarr 0.5."""
+    with OzxStore(path, "w", sync=False) as store:
+        yield zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
 
 
 def pattern(seed: int, size: int) -> bytes:

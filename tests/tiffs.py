@@ -41,13 +41,11 @@ def write(path, *arrays, options=None, **common):
 
 def write_pyramid(path, array, *, levels=2, **common):
     """Write an array with SubIFDs that have every second, fourth, … pixel."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with tifffile.TiffWriter(path) as file:
-            file.write(array, subifds=levels, **common)
-            for level in range(1, levels + 1):
-                step = 2**level
-                file.write(array[..., ::step, ::step], subfiletype=1, **{**common, "metadata": None})
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning), tifffile.TiffWriter(path) as file:
+        file.write(array, subifds=levels, **common)
+        for level in range(1, levels + 1):
+            step = 2**level
+            file.write(array[..., ::step, ::step], subfiletype=1, **{**common, "metadata": None})
     return path
 
 
@@ -194,3 +192,7 @@ def in_ome_order(array, letters):
         shape = turned.shape
         turned = turned.reshape(*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
     return turned
+
+
+def whole(source):
+    return tuple(slice(0, length) for length in source.shape)

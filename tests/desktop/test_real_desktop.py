@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from hierarchies import FIXTURES
+from hierarchies import FIXTURES, tree
 from packed import pack_tree
 from PIL import Image
 from private_desktop import press, private_screen, private_session, reload, started, wait_for
@@ -205,18 +205,15 @@ def test_the_entries_are_valid(session, ozx, entry):
 
 
 def test_remove_leaves_the_files_of_others(session, ozx):
-    def files():
-        return {str(path.relative_to(session)): path.read_bytes() for path in session.rglob("*") if path.is_file()}
-
     for path, text in FILES_OF_OTHERS.items():
         (session / path).parent.mkdir(parents=True, exist_ok=True)
         (session / path).write_text(text)
     say("update-mime-database", str(session / ".local/share/mime"))
-    before = files()
+    before = tree(session)
     associate()
-    assert len(files()) > len(before) + 8
+    assert len(tree(session)) > len(before) + 8
     dissociate()
-    after = files()
+    after = tree(session)
     kept, expected = (found.pop(".config/mimeapps.list").decode().splitlines() for found in (after, before))
     assert after == before
     assert [line for line in kept if TYPE not in line] == expected
@@ -276,9 +273,6 @@ def test_a_thumbnailer_needs_no_home_and_no_path(session, ozx, cells, tmp_path):
         command = command.replace(code, value)
     subprocess.run(["sh", "-c", command], check=True, env={"PATH": "/usr/bin:/bin"}, cwd="/")
     assert out.read_bytes() == (ozx / "thumbnail.png").read_bytes()
-
-
-# Convert to .ozx
 
 
 @pytest.fixture

@@ -45,9 +45,6 @@ def test_the_protocol_is_found_by_its_entry_point():
     assert output.strip() == "ozx.integrations.fsspec"
 
 
-# --- zarr through fsspec --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mode", ["r", "r+", "a"])
 def test_zarr_opens_a_group_by_url_and_reads_every_pixel(url, mode):
     group = zarr.open_group(url, mode=mode)
@@ -106,9 +103,6 @@ def test_writing_is_refused_with_the_way_out(url):
     ):
         with pytest.raises(UnsupportedError, match="is read-only"):
             write()
-
-
-# --- fsspec by itself -----------------------------------------------------------------------------
 
 
 def test_every_entry_is_found_with_its_bytes(files, packed, url):
@@ -190,9 +184,6 @@ def test_other_filesystems_stand_on_it(url, tmp_path):
         assert file.read() == tree(IMAGE)["zarr.json"]
 
 
-# --- paths ----------------------------------------------------------------------------------------
-
-
 def test_paths_are_absolute_and_relative_ones_are_below_the_working_directory(packed, monkeypatch):
     monkeypatch.chdir(packed.parent)
     strip = OzxFileSystem._strip_protocol
@@ -228,9 +219,6 @@ def test_a_folder_named_like_an_archive_is_walked_through(files, packed, tmp_pat
     packed.rename(folder / "CELLS.OZX")
     assert files.exists(f"ozx://{folder.as_posix()}/CELLS.OZX/zarr.json")
     assert not files.exists(f"ozx://{folder.as_posix()}/zarr.json")
-
-
-# --- versions of a file, threads, processes -------------------------------------------------------
 
 
 def test_a_file_written_anew_is_seen_anew(packed, url):

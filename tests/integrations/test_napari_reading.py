@@ -52,12 +52,8 @@ def test_channels_become_layers_with_names_colours_contrast_and_place(tmp_path):
     data, meta, _ = layers[1]
     assert [level.shape for level in data] == [(256, 256), (128, 128), (64, 64)]
     assert data[0].chunksize == (256, 256)
-    assert meta["colormap"] == "#FFB000"
-    assert meta["contrast_limits"] == (95.0, 1870.0)
-    assert meta["blending"] == "additive"
-    assert meta["visible"] is True
-    assert meta["rgb"] is False
-    assert meta["multiscale"] is True
+    assert (meta["colormap"], meta["contrast_limits"], meta["blending"]) == ("#FFB000", (95.0, 1870.0), "additive")
+    assert (meta["visible"], meta["rgb"], meta["multiscale"]) == (True, False, True)
     assert (meta["scale"], meta["translate"]) == ([0.325, 0.325], [0.0, 0.0])
     assert (meta["axis_labels"], meta["units"]) == (["y", "x"], ["micrometer", "micrometer"])
     stored = zarr.open_array(FIXTURES / "image.ome.zarr" / "1", mode="r")

@@ -6,7 +6,6 @@ import os
 import pickle
 import signal
 import sys
-import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -42,17 +41,9 @@ def large(tmp_path_factory):
     pixels = np.random.default_rng(0).integers(1, 60_000, (3, SIDE, SIDE), "uint16")
     points = np.zeros((SIDE, SIDE), "uint8")
     points[100, 160], points[400, 300] = 1, 2
-    ozx.write_image(
-        path,
-        pixels,
-        axes="cyx",
-        channel_names=["a", "b", "c"],
-        chunks={"y": 32, "x": 32},
-        shards={"y": SHARD, "x": SHARD},
-        codec="none",
-        labels={"points": points},
-        sync=False,
-    )
+    layout = {"chunks": {"y": 32, "x": 32}, "shards": {"y": SHARD, "x": SHARD}, "codec": "none"}
+    words = {"axes": "cyx", "channel_names": ["a", "b", "c"], "labels": {"points": points}}
+    ozx.write_image(path, pixels, **words, **layout, sync=False)
     return path
 
 
@@ -411,15 +402,8 @@ def flat(batches):
 STARTS = ["fork", "spawn", "forkserver"]
 
 
-@pytest.fixture
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*fork.*", DeprecationWarning)
-        yield
-
-
 @pytest.mark.torch
-@pytest.mark.usefixtures("_quiet")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("start", STARTS)
 def test_workers_make_the_same_crops_and_see_each_epoch(files, large, start):
     dataset = CropDataset(files / "plate.ozx", 32, crops=50, seed=9)
@@ -434,7 +418,7 @@ def test_workers_make_the_same_crops_and_see_each_epoch(files, large, start):
 
 
 @pytest.mark.torch
-@pytest.mark.usefixtures("_quiet")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("start", STARTS)
 def test_after_the_kill_of_a_worker_a_training_goes_on(files, start):
     dataset = CropDataset(files / "image.ozx", 32, crops=400, seed=9)

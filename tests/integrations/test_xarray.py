@@ -38,9 +38,6 @@ def multiscales(source=IMAGE):
     return json.loads((source / "zarr.json").read_bytes())["attributes"]["ome"]["multiscales"]
 
 
-# --- one image ------------------------------------------------------------------------------------
-
-
 @pytest.mark.ci
 def test_xarray_finds_the_engine_by_itself(pack):
     code = "import xarray, sys; d = xarray.open_dataset(sys.argv[1]); print(d['image'].dims, d['image'].dtype)"
@@ -158,8 +155,6 @@ def test_a_remote_file_is_opened_by_url(pack):
             assert str(caught.value).startswith(f"{server.url}: ")
 
 
-# --- reading --------------------------------------------------------------------------------------
-
 POINTS = xr.DataArray([0, 5, 70], dims="p")
 
 
@@ -229,9 +224,6 @@ def test_many_files_are_one_dataset(pack, tmp_path):
     np.testing.assert_array_equal(joined["image"][1], pixels("image.ome.zarr/0"))
 
 
-# --- odd metadata ---------------------------------------------------------------------------------
-
-
 def test_channels_without_all_names_have_no_coordinate(tmp_path):
     for channels in ([{"label": "only one"}], [{"label": "a"}, {"color": "FF0000"}], []):
         path = change(IMAGE, tmp_path / "a.ozx", omero={"channels": channels})
@@ -263,9 +255,6 @@ def test_several_images_in_one_group(tmp_path):
     path = change(IMAGE, tmp_path / "a.ozx", multiscales=[first, second])
     assert xr.open_dataset(path).sizes["y"] == 256
     assert xr.open_dataset(path, image=1).sizes["y"] == xr.open_dataset(path, image="small").sizes["y"] == 128
-
-
-# --- several images -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["plate", "series"])
@@ -326,9 +315,6 @@ def test_a_tree_has_every_array_where_it_stands(pack, name, chunks):
 def test_a_tree_of_a_part(pack):
     found = xr.open_datatree(pack("plate"), group="A/2", drop_variables="c")
     assert [node.path for node in found.leaves] == ["/0/0", "/0/1"]
-
-
-# --- no image -------------------------------------------------------------------------------------
 
 
 def test_files_that_are_none_are_refused_in_our_words(tmp_path):

@@ -4,6 +4,7 @@ import json
 
 import numcodecs
 import pytest
+from cases import archive_builder
 from hierarchies import FIXTURES, tree
 
 from ozx.errors import FormatError, UnsupportedError
@@ -17,17 +18,9 @@ LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
 def array(**changes):
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": [3, 4, 5],
-        "data_type": "uint16",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 2, 5]}},
-        "chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": [LITTLE],
-        **changes,
-    }
+    keys = {"name": "v2", "configuration": {"separator": "/"}}
+    fields = {"data_type": "uint16", "chunk_key_encoding": keys} | changes
+    return archive_builder.array_document([3, 4, 5], [1, 2, 5], [LITTLE]) | fields
 
 
 def transpose(*order):

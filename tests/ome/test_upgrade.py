@@ -64,9 +64,6 @@ def check_as_ozx(values, folder: Path):
     assert [finding.id for finding in ozx.validate(packed.path).findings if finding.severity == "error"] == []
 
 
-# --- what the programs of the ecosystem say -----------------------------------------------------------
-
-
 def plate_v2(wells=("A/1", "B/2"), **more):
     rows, columns = (sorted({well.split("/")[i] for well in wells}) for i in (0, 1))
     plate = {
@@ -88,8 +85,7 @@ def plate_v2(wells=("A/1", "B/2"), **more):
 
 def test_plates(tmp_path):
     upgraded, moved = upgrade(plate_v2(**{"bioformats2raw.layout": 3}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ValidationWarning)
+    with warnings.catch_warnings(action="error", category=ValidationWarning):
         plate = v05.HCS.from_zarr(group_of(moved))
     assert plate.n_wells == len(list(plate.well_groups)) == 2
     assert ome_at(upgraded)["plate"]["version"] == "0.5"
@@ -197,9 +193,6 @@ def test_what_ngff_zarr_writes(tmp_path):
     check_as_ozx(moved, tmp_path)
 
 
-# --- names of dimensions ---------------------------------------------------------------------------------
-
-
 def array_v2(path, shape=(2, 2), **options):
     array = write_v2(np.zeros(shape, "u1"), chunks=shape, **options)
     return {f"{path}/{key}": value for key, value in array.items()}
@@ -236,9 +229,6 @@ def test_more_axes_than_dimensions():
 def test_a_level_that_is_missing():
     upgraded, _ = upgrade(group_v2(multiscales=[multiscale_of("yx", ["0", "1"])]) | array_v2("0"))
     assert upgraded.notes == ("1: this path is listed as a level, but it has no array",)
-
-
-# --- what is refused --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -366,9 +356,6 @@ def test_whatever_the_documents_say_it_is_upgraded_or_refused(array, group, attr
     assert upgraded.refusals or len(upgraded.documents) > 1
     for _, value in upgraded.iter_values():
         json.loads(value, parse_constant=pytest.fail)
-
-
-# --- documents ------------------------------------------------------------------------------------------
 
 
 def test_numbers_stay_as_they_are_written_and_copies_are_not_read():

@@ -1,12 +1,11 @@
 """The part of an image that an import reads: the same as an extract of the whole, and nothing else is decoded."""
 
-import json
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
+from extracts import ome
 from tiffs import damage_segment, ome_image, ome_xml, pixels, write, write_ome, write_pyramid
 
 import ozx
@@ -18,13 +17,8 @@ SIZES = {"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5, "PhysicalSizeZ": 2, "TimeIn
 SIZES |= {f"{key}Unit": "s" if key[0] == "T" else "µm" for key in list(SIZES)}
 
 
-def attributes(path, node=""):
-    with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read(f"{node}/zarr.json".lstrip("/")))["attributes"]["ome"]
-
-
 def labels(path):
-    return [channel["label"] for channel in attributes(path)["omero"]["channels"]]
+    return [channel["label"] for channel in ome(path)["omero"]["channels"]]
 
 
 def places(path):
@@ -77,8 +71,8 @@ def test_choice_is_what_extract_takes_of_the_whole(stack, tmp_path, choice):
 
 def test_colours_follow_their_channels(stack, tmp_path):
     ozx.import_image(stack[0], tmp_path / "a.ozx", channels="DAPI,Cy5", sync=False)
-    before = [channel["color"] for channel in attributes(stack[1])["omero"]["channels"]]
-    after = [channel["color"] for channel in attributes(tmp_path / "a.ozx")["omero"]["channels"]]
+    before = [channel["color"] for channel in ome(stack[1])["omero"]["channels"]]
+    after = [channel["color"] for channel in ome(tmp_path / "a.ozx")["omero"]["channels"]]
     assert after == [before[0], before[2]]
 
 
@@ -191,4 +185,4 @@ def test_scenes_of_a_microscope_keep_their_places(tmp_path):
     part = (slice(1, 2), slice(1, 2), slice(1, 3), slice(None), slice(4, 10))
     np.testing.assert_array_equal(ozx.open(result.path)["0/0"][:], whole[part])
     assert ozx.open_image(result.path, "0").levels[0].translation == pytest.approx((1, 0, 1, 0, 0.8))
-    assert [channel["label"] for channel in attributes(result.path, "1")["omero"]["channels"]] == ["GFP"]
+    assert [channel["label"] for channel in ome(result.path, "1")["omero"]["channels"]] == ["GFP"]

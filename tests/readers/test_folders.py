@@ -43,9 +43,6 @@ def joined(tmp_path):
     return work
 
 
-# One plane per file.
-
-
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="needs the files with known answers")
 def test_planes_of_the_sample_become_one_image(joined):
     result, group = joined(SAMPLES / "planes")
@@ -175,9 +172,6 @@ def test_fields_of_a_plate_are_in_their_wells(tmp_path, joined):
     assert np.unique(ozx.open_image(result.path, "B/3/1").read()).tolist() == [321, 322]
 
 
-# What a pattern says.
-
-
 def test_a_pattern_names_what_varies(tmp_path, joined):
     for t, name in product((0, 1), ("DAPI", "GFP")):
         write_plane(tmp_path / "f" / f"img_{t:09}_{name}_000.tif", 10 * t + (name == "GFP"))
@@ -234,9 +228,6 @@ def test_a_pattern_needs_a_folder(tmp_path):
     write_planes(tmp_path)
     with pytest.raises(ozx.UsageError, match="joins the files of a folder; found a file"):
         ozx.import_image(tmp_path / "img_t001_c1.tif", pattern="img_t{t}.tif")
-
-
-# What is missing, damaged or contradicts.
 
 
 @pytest.mark.parametrize(
@@ -341,9 +332,6 @@ def test_a_folder_that_was_imported_is_skipped(tmp_path):
     (result,) = ozx.import_images([folder], out_dir=tmp_path / "out").results
     again, other = ozx.import_images([folder, tmp_path / "absent"], out_dir=tmp_path / "out", resume=True).results
     assert (again.status, again.path, other.status) == ("skipped", result.path, "failed")
-
-
-# Micro-Manager.
 
 
 @pytest.mark.parametrize("version", ["1.4", "2.0"])
@@ -467,9 +455,6 @@ def test_an_ndtiff_is_read_by_its_index(tmp_path, joined):
     image = ozx.open_image(result.path, "1")
     assert [channel.name for channel in image.channels] == ["DAPI", "GFP"]
     assert image.scale == pytest.approx((1, 2, 0.65, 0.65))
-
-
-# Plates with an index.
 
 
 def write_harmony(folder: Path) -> Path:

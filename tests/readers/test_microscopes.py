@@ -6,7 +6,6 @@ import json
 import pickle
 import shutil
 import sys
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -14,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from extracts import ome
+from packed import values_of
 
 import ozx
 from ozx.images.description import ImageDescription
@@ -32,15 +33,6 @@ def pixels(image: int = 0, *, shape: tuple[int, ...] = (2, 2, 3, 12, 16)) -> np.
     return (10_000 * image + 1_000 * t + 500 * c + 200 * z + 10 * y + x).astype("uint16")
 
 
-def attributes(path: Path, node: str = "") -> dict:
-    return json.loads(stored(path, f"{node}/zarr.json".lstrip("/")))["attributes"]["ome"]
-
-
-def stored(path: Path, key: str) -> bytes:
-    with zipfile.ZipFile(path) as archive:
-        return archive.read(key)
-
-
 @pytest.fixture
 def imported(tmp_path):
     """Return a function that imports a file, and returns the result and the opened group."""
@@ -57,13 +49,13 @@ def test_scenes_become_a_series_with_their_places(imported):
     assert (result.images, result.notes) == (2, ())
     for scene in range(2):
         assert np.array_equal(group[f"{scene}/0"][:], pixels(scene))
-        (multiscale,) = attributes(result.path, str(scene))["multiscales"]
+        (multiscale,) = ome(result.path, str(scene))["multiscales"]
         assert [axis["name"] for axis in multiscale["axes"]] == ["t", "c", "z", "y", "x"]
         assert [axis.get("unit") for axis in multiscale["axes"][2:]] == ["micrometer"] * 3
         scale, *moved = multiscale["datasets"][0]["coordinateTransformations"]
         assert scale["scale"] == [1, 1, 1, 0.2, 0.2]
         assert [each["translation"] for each in moved] == ([] if scene == 0 else [[0, 0, 0, 4, 8]])
-        names = [channel["label"] for channel in attributes(result.path, str(scene))["omero"]["channels"]]
+        names = [channel["label"] for channel in ome(result.path, str(scene))["omero"]["channels"]]
         assert names == ["DAPI", "GFP"]
 
 
@@ -77,19 +69,20 @@ def test_imaris_levels_are_used_if_asked(imported):
     result, group = imported("levels.ims", reuse_levels=True)
     assert np.array_equal(group["0"][:], pixels())
     assert np.array_equal(group["1"][:], pixels()[..., ::2, ::2])
-    omero = attributes(result.path)["omero"]["channels"]
+    omero = ome(result.path)["omero"]["channels"]
     assert [(each["label"], each["color"]) for each in omero] == [("DAPI", "0000FF"), ("GFP", "00FF00")]
-    axes = attributes(result.path)["multiscales"][0]["axes"]
-    scale = attributes(result.path)["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"]
+    axes = ome(result.path)["multiscales"][0]["axes"]
+    scale = ome(result.path)["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"]
     assert axes[0]["unit"] == "second"
     assert scale == pytest.approx([20, 1, 1.5, 0.3, 0.3])
 
 
 def test_metadata_of_the_vendor_is_kept(imported):
     result, _ = imported("scenes.czi")
-    vendor = json.loads(stored(result.path, "OME/vendor.json"))
+    values = values_of(result.path)
+    vendor = json.loads(values["OME/vendor.json"])
     assert vendor["ImageDocument"]["Metadata"]["Information"]["Image"]["SizeT"] == 2
-    assert b"Scene 1" in stored(result.path, "OME/METADATA.ome.xml")
+    assert b"Scene 1" in values["OME/METADATA.ome.xml"]
     assert ozx.validate(result.path).valid
 
 

@@ -32,17 +32,9 @@ def writing(request, tmp_path):
 
 
 def test_set_partial_values(writing):
-    run(
-        writing.set_partial_values(
-            [
-                ("0/c/0/0", 7, b"GHI"),
-                ("0/c/0/1", 5, b"FG"),
-                ("0/c/0/0", 0, b"A"),
-                ("new", 2, b"x"),
-                ("0/c/0/0", 3, b"D"),
-            ]
-        )
-    )
+    first, second = "0/c/0/0", "0/c/0/1"
+    writes = [(first, 7, b"GHI"), (second, 5, b"FG"), (first, 0, b"A"), ("new", 2, b"x"), (first, 3, b"D")]
+    run(writing.set_partial_values(writes))
     changed = {"0/c/0/0": b"A12D456GHI", "0/c/0/1": b"abcdeFG", "new": b"\0\0x"}
     assert contents(writing) == VALUES | changed
 

@@ -1,15 +1,15 @@
 """`ozx.Array` is a zarr array in every way; windows are read without zarr-python, and have the same pixels."""
 
 import dataclasses
-import gc
 import pickle
 import warnings
-import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
+from memory import assert_freed
+from stores import writing
 from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 import ozx
@@ -43,9 +43,7 @@ REFUSED = [
 
 def written(path: Path, **layout: object) -> Path:
     """Write an array some of whose chunks do not exist."""
-    with ozx.OzxStore(path, "w", sync=False) as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(path) as root, warnings.catch_warnings(action="ignore"):
         array = root.create_array("0", shape=SHAPE, dtype="u2", fill_value=7, **layout)
         array[:2, :30] = PIXELS[:2, :30]
     return path
@@ -93,8 +91,7 @@ def test_what_zarr_refuses_is_refused_in_the_same_words(tmp_path: Path, selectio
 def test_fields_are_refused_as_zarr_does(tmp_path: Path, shards: tuple[int, ...] | None) -> None:
     """They are not taken for damage."""
     pixels = np.zeros(6, [("a", "u2"), ("b", "f4")])
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         opened_array(root.create_array("0", shape=(6,), chunks=(2,), shards=shards, dtype=pixels.dtype))[...] = pixels
     array = ozx.open_array(tmp_path / "a.ozx", "0")
     with pytest.raises(TypeError, match="Cannot cast"):
@@ -198,8 +195,7 @@ def test_kept_places_end_with_the_file(tmp_path: Path, layout: str, mode: str) -
 @pytest.mark.parametrize("name", ["blosc", "lz4", "zlib", "bz2"])
 def test_compressors_without_settings(tmp_path: Path, name: str) -> None:
     """All settings of numcodecs have defaults."""
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         settings = {"chunks": CHUNK, "compressors": [{"name": f"numcodecs.{name}", "configuration": {}}]}
         opened_array(root.create_array("0", shape=SHAPE, dtype="u2", **settings))[...] = PIXELS
     np.testing.assert_array_equal(ozx.open_array(tmp_path / "a.ozx", "0")[1], PIXELS[1])
@@ -211,10 +207,8 @@ def test_compressors_without_settings(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("shape", [(), (5,), (0, 3), (7, 9)], ids=str)
 @pytest.mark.filterwarnings("ignore")
 def test_the_reader_alone_answers_for_plain_types(tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
-    """It leaves no such selection to zarr-python."""
     pixels = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(kind)
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         transpose = [TransposeCodec(order=tuple(reversed(range(len(shape)))))] if shape else None
         chunks = {"chunks": (4,) * len(shape), "filters": transpose}
         root.create_array("0", shape=shape, dtype=kind, **chunks)[...] = pixels
@@ -246,14 +240,7 @@ def test_pixels_are_freed_at_once(path: Path, selection: object) -> None:
     """What a read kept would stay until the next collection of garbage, however large."""
     array = ozx.open_array(path, "0")
     array[selection]
-    gc.disable()
-    try:
-        pixels = array[selection]
-        is_alive = weakref.ref(pixels if pixels.base is None else pixels.base)
-        del pixels
-        assert is_alive() is None
-    finally:
-        gc.enable()
+    assert_freed(lambda: array[selection])
 
 
 @pytest.mark.parametrize("chunks", [None, (2, 8, 8)])

@@ -140,10 +140,9 @@ def duration_of_closing(work):
 @pytest.mark.ci
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 def test_killed_at_random_moments(tmp_path, mode):
-    path, before = tmp_path / "f" / "a.ozx", None
+    path = tmp_path / "f" / "a.ozx"
     path.parent.mkdir()
-    if mode != "x":
-        before = write_archive(path, sort_values(OLD)).read_bytes()
+    before = None if mode == "x" else write_archive(path, sort_values(OLD)).read_bytes()
 
     def restore_folder():
         for name in os.listdir(path.parent):
@@ -187,8 +186,7 @@ def test_killed_at_random_moments(tmp_path, mode):
         if at_close:  # the time measured before may differ from that of a busy disk now: aim at the middle of closing
             times[outgrown] *= 1.2 if code else 0.7
         forget_swept_folders()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OzxWarning)
+        with warnings.catch_warnings(action="ignore", category=OzxWarning):
             assert write_store(path, {"zarr.json": SEED["zarr.json"], "k": pattern(number, 100)}).exists()
         assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": pattern(number, 100)})
         assert set(os.listdir(path.parent)) <= {"a.ozx", "a.ozx.partial.1"}

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import write_tree
 from zarr.codecs import BloscCodec, GzipCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.group import GroupMetadata
@@ -208,9 +209,7 @@ def test_nothing_is_written(values):
 
 
 def test_pickling_and_equality(tmp_path, values):
-    for key, value in values.items():
-        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / key).write_bytes(value)
+    write_tree(tmp_path, values)
     store = NormalisedStore(LocalStore(tmp_path, read_only=True))
     copied = pickle.loads(pickle.dumps(store))
     assert copied == store == NormalisedStore(LocalStore(tmp_path, read_only=True))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import write_tree
 from hierarchies import FIXTURES, tree
 from open_files import closed_files_only  # noqa: F401
 from packed import pack_tree, write_archive, zip_values
@@ -76,9 +77,6 @@ def test_an_extension_that_must_be_understood(tmp_path, image):
         assert caught.value.path == str(path)
 
 
-# Files and directories alike
-
-
 @pytest.mark.parametrize(
     ("files", "error", "message"),
     [
@@ -92,8 +90,7 @@ def test_an_extension_that_must_be_understood(tmp_path, image):
     ],
 )
 def test_directories_that_are_no_hierarchy(tmp_path, files, error, message):
-    for name, value in files.items():
-        (tmp_path / name).write_bytes(value)
+    write_tree(tmp_path, files)
     with pytest.raises(error, match=message), opened_hierarchy(Place.parse(tmp_path)):
         pass
 

@@ -60,8 +60,7 @@ def test_all_ways_to_make_a_node_give_arrays_and_groups_of_ours(tmp_path: Path) 
         group.attrs["ome"] = OME
         like = np.zeros((4, 4), "u1")
         some = {"shape": (4, 4), "dtype": "u1"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # zarr-python deprecates two of them
+        with warnings.catch_warnings(action="ignore"):  # zarr-python deprecates two of them
             made = [
                 group.create_array("a", **some),
                 group.create_array("b", data=like),
@@ -121,8 +120,7 @@ def test_mode_a_refuses_what_reading_refuses(tmp_path: Path) -> None:
     (tmp_path / "a.ozx").write_bytes(b"no archive")
     with pytest.raises(FormatError):
         ozx.open(tmp_path / "a.ozx", "a")
-    with ozx.OzxStore(tmp_path / "b.ozx", "w") as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ozx.OzxStore(tmp_path / "b.ozx", "w") as store, warnings.catch_warnings(action="ignore"):
         zarr.create_array(store, shape=(2,), dtype="u1")
         store.close()
     with pytest.raises(UsageError, match="expected a group; the root is an array"):
@@ -131,8 +129,7 @@ def test_mode_a_refuses_what_reading_refuses(tmp_path: Path) -> None:
 
 
 def test_consolidated_metadata_are_not_followed_in_mode_a(written: Path) -> None:
-    with ozx.OzxStore(written, "a") as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ozx.OzxStore(written, "a") as store, warnings.catch_warnings(action="ignore"):
         zarr.consolidate_metadata(store)
     with ozx.open(written, "a") as group:
         group.create_array("1", shape=(2,), dtype="u1")

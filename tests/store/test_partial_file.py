@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import threading
+from pathlib import Path
 
 import pytest
 from links import make_link
@@ -68,8 +69,7 @@ def test_what_a_dead_writer_left_is_kept_under_other_names(target):
         os.write(partial.descriptor, b"%d" % number)
         partial.close()
     for number, name in enumerate(["a.ozx.partial.1", "a.ozx.partial.2", "a.ozx.partial"]):
-        with open(os.path.join(os.path.dirname(target), name), "rb") as file:
-            assert file.read() == b"%d" % number
+        assert Path(target).with_name(name).read_bytes() == b"%d" % number
 
 
 @pytest.mark.posix("needs file locks")
@@ -88,8 +88,7 @@ def test_the_store_tells_what_an_earlier_writer_left(target):
     with pytest.warns(PartialFileWarning, match=r"did not finish.*a\.ozx\.partial\.1"):
         put(store, "0/c/0", b"second")
     store._write.abort()
-    with open(target + ".partial.1", "rb") as file:
-        assert file.read().endswith(b"first")
+    assert Path(f"{target}.partial.1").read_bytes().endswith(b"first")
     assert not os.path.exists(target + ".partial")
 
 
@@ -133,8 +132,8 @@ def test_a_pipe_with_the_partial_name_is_not_opened(target):
 
 @pytest.mark.posix("there are no such permissions here")
 def test_what_replaces_a_private_file_is_private_until_it_is_that_file(target):
-    with open(target, "wb") as file:
-        os.fchmod(file.fileno(), 0o640)
+    Path(target).touch()
+    os.chmod(target, 0o640)
     partial = PartialFile(target)
     assert os.stat(partial.path).st_mode & 0o777 == 0o600
     partial.publish(force=True, sync=False)
@@ -162,15 +161,13 @@ def test_what_has_the_partial_name_by_now_is_neither_published_nor_removed(targe
     partials = [PartialFile(target), PartialFile(target + "2")]
     for partial in partials:
         os.unlink(partial.path)
-        with open(partial.path, "wb") as other:
-            other.write(b"another writer's")
+        Path(partial.path).write_bytes(b"another writer's")
     with pytest.raises(ResourceError, match="moved or removed"):
         partials[0].publish(force=True, sync=False)
     partials[1].remove()
     for partial in partials:
         partial.close()
-        with open(partial.path, "rb") as other:
-            assert other.read() == b"another writer's"
+        assert Path(partial.path).read_bytes() == b"another writer's"
     assert not os.path.exists(target)
 
 
@@ -187,8 +184,7 @@ def test_without_locks_the_creation_decides_which_writer_came_first(target, monk
     assert f"ozx recover {first.path} OUT.ozx" in caught.value.hint
     os.write(first.descriptor, b"first")
     first.publish(force=True, sync=False)
-    with open(target, "rb") as file:
-        assert file.read() == b"first"
+    assert Path(target).read_bytes() == b"first"
     PartialFile(target).remove()  # the name is free again
 
 
@@ -203,8 +199,7 @@ def test_what_comes_after_the_sync_is_not_published(target, request, monkeypatch
     def replace_too(*arguments, **options):
         original(*arguments, **options)
         os.rename(partial.path, f"{target}.moved")
-        with open(partial.path, "wb") as file:
-            file.write(b"another writer's")
+        Path(partial.path).write_bytes(b"another writer's")
 
     with monkeypatch.context() as patched, pytest.raises(ResourceError, match="moved or removed"):
         patched.setattr(partial_file, step, replace_too)

@@ -11,7 +11,7 @@ import zarr
 from cases.archive_builder import ArchiveBuilder
 from children import run_in_child
 from packed import sort_values, write_archive
-from stores import SEED, collect, contents, pattern, run, take
+from stores import SEED, collect, contents, part_of, pattern, run, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 
 from ozx import FormatError, OzxStore, ResourceError, UnsupportedError
@@ -127,8 +127,6 @@ def test_closing_gives_the_descriptor_back(path):
     assert not is_open()
 
 
-# A file that changes.
-
 OTHER = {key: bytes(value[::-1]) for key, value in VALUES.items()}
 
 
@@ -154,11 +152,6 @@ CHANGES = {
 REQUESTS = (None, RangeByteRequest(3, 900), OffsetByteRequest(4_000), SuffixByteRequest(90))
 
 
-def part(value, wanted):
-    start, stop = {None: (0, None), REQUESTS[1]: (3, 900), REQUESTS[2]: (4_000, None), REQUESTS[3]: (-90, None)}[wanted]
-    return value[start:stop]
-
-
 def assert_changed_or_old(store, *, may_be_old):
     """Every read is an error that names the change; or, where something was kept, gives the bytes from before."""
     errors = []
@@ -169,7 +162,7 @@ def assert_changed_or_old(store, *, may_be_old):
             errors.append(error.rule)
         else:
             assert may_be_old
-            assert data == part(VALUES[key], wanted)
+            assert data == part_of(VALUES[key], wanted)
     assert set(errors) == {"zip/changed"}
     assert len(errors) >= 6
 
@@ -205,7 +198,7 @@ def read_at_random(store, seed, turns=150):
     moments, keys = random.Random(seed), list(VALUES)
     for _ in range(turns):
         key, wanted = moments.choice(keys), moments.choice(REQUESTS)
-        if take(store, key, wanted) != part(VALUES[key], wanted):
+        if take(store, key, wanted) != part_of(VALUES[key], wanted):
             return -1
     return turns
 
@@ -219,7 +212,6 @@ def test_threads_open_and_read_one_store_at_once(path):
 
 @pytest.mark.posix("needs pread")
 def test_a_descriptor_that_is_being_read_from_is_closed_afterwards(path, monkeypatch):
-    """The same, at the worst moment."""
     store = OzxStore(path)
     take(store, "0/c/0/0")
     noise = path.with_name("noise")

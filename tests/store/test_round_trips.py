@@ -45,19 +45,11 @@ def archive(pixels: dict[str, np.ndarray]) -> bytes:
     shards[:] = pixels["shards"]
     values = {key: value.to_bytes() for key, value in store._store_dict.items()}
     documents = sorted((key for key in values if key.endswith("zarr.json")), key=lambda key: (key.count("/"), key))
-    builder = ArchiveBuilder()
-    for key in documents:
-        builder.add(key, json.dumps(json.loads(values[key])).encode())
+    ordered = {key: json.dumps(json.loads(values.pop(key))).encode() for key in documents}
     rows = pixels["chunks"].reshape(SIDE // CHUNK, CHUNK, SIDE // CHUNK, CHUNK).swapaxes(1, 2)
     chunks = {f"chunks/c/{y}/{x}": rows[y, x].tobytes() for y in range(len(rows)) for x in range(len(rows))}
-    for key in list(chunks)[:5000]:
-        builder.add(key, chunks.pop(key))
-    for key, value in values.items():
-        if key not in documents:
-            builder.add(key, value)
-    for key, value in chunks.items():
-        builder.add(key, value)
-    return builder.build()
+    ordered |= {key: chunks.pop(key) for key in list(chunks)[:5000]}
+    return ArchiveBuilder.of(ordered | values | chunks).build()
 
 
 @contextmanager

@@ -56,11 +56,16 @@ def writer(path, mode="w", **options):
     return OzxStore(path, mode=mode, sync=False, **options)
 
 
+def begun(path, **values):
+    """Begin a file with its root and some values."""
+    store = writer(path)
+    for key, value in ({"zarr.json": SEED["zarr.json"]} | values).items():
+        put(store, key, value)
+    return store
+
+
 def names(path):
     return sorted(os.listdir(path.parent))
-
-
-# Modes.
 
 
 def test_mode_x_refuses_an_existing_file_at_the_first_use(path, old):
@@ -102,8 +107,6 @@ def test_mode_a_keeps_folders_and_other_keys_of_the_comment(path, monkeypatch, r
     assert ozx.validate(path, revision="draft").valid
 
 
-# Keys.
-
 REFUSED = ["", "/", "a/", "/a", "../a", "a/../b", "a//b", "./a", "a\\b", "C:/a", "a\0b", "\ud800", "x" * 70_000]
 
 
@@ -118,9 +121,6 @@ def test_what_no_archive_may_call_an_entry_is_refused(path, key):
     assert take(store, key) is None
     run(store.delete(key))
     assert names(path) == []
-
-
-# What is written can be read at once.
 
 
 @pytest.mark.ci
@@ -196,9 +196,7 @@ def test_of_many_threads_one_sets_what_did_not_exist(path):
 
 
 def test_other_writers_wait_until_an_appended_value_ends(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"1")
+    store = begun(path, k=b"1")
     done = []
     others = {
         "set": lambda: put(store, "0/c/1", b"2"),
@@ -235,8 +233,7 @@ def test_other_writers_wait_until_an_appended_value_ends(path):
 
 
 def test_closing_waits_for_an_appended_value(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
+    store = begun(path)
     closing = threading.Thread(target=store.close)
 
     def pieces():
@@ -252,9 +249,7 @@ def test_closing_waits_for_an_appended_value(path):
 
 @needs_fork
 def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k")
+    store = begun(path, k=b"k")
 
     def work():
         assert take(store, "k") == b"k"
@@ -270,9 +265,6 @@ def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
     store._write.append("0/c/0", pieces(), 3)
     store.close()
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": b"k", "0/c/0": b"abc"})
-
-
-# Closing.
 
 
 @pytest.mark.ci
@@ -305,9 +297,7 @@ def test_closing_beside_writers_and_readers_keeps_every_value_that_was_set(path)
 
 
 def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path, monkeypatch):
-    store, inside, go_on, found = writer(path), threading.Event(), threading.Event(), []
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k" * 1_000)
+    store, inside, go_on, found = begun(path, k=b"k" * 1_000), threading.Event(), threading.Event(), []
     original = finishing._complete
 
     def complete(*arguments):
@@ -338,15 +328,10 @@ def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path,
     assert "was closed" in found[0]
 
 
-# Ends that are none.
-
-
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
 def test_an_exception_leaves_the_old_file_and_what_was_written(path, mode, error):
-    before = None
-    if mode != "x":
-        before = write_archive(path, sort_values(VALUES)).read_bytes()
+    before = None if mode == "x" else write_archive(path, sort_values(VALUES)).read_bytes()
     with pytest.raises(error), writer(path, mode) as store:
         put(store, "zarr.json", SEED["zarr.json"])
         put(store, "0/c/9/9", b"precious")
@@ -366,8 +351,6 @@ def test_a_writer_that_is_forgotten_is_told_of_and_keeps_what_was_written(path):
     assert names(path) == ["a.ozx.partial"]
 
 
-# A full disk.
-
 FULL = r"File too large: about 1?\d?\d?,?\d+ bytes are needed, about [\d,]+ are allowed in one file$"
 
 
@@ -375,9 +358,7 @@ FULL = r"File too large: about 1?\d?\d?,?\d+ bytes are needed, about [\d,]+ are 
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 @pytest.mark.parametrize("limit", [0, 100, 10_000, 60_000, 100_000, 149_300])
 def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
-    before = None
-    if mode != "x":
-        before = write_archive(path, sort_values(VALUES)).read_bytes()
+    before = None if mode == "x" else write_archive(path, sort_values(VALUES)).read_bytes()
 
     def work():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -392,8 +373,7 @@ def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
     assert (path.read_bytes() if path.exists() else None) == before
     assert set(names(path)) <= {"a.ozx", "a.ozx.partial"}
     left = ["a.ozx.partial"] if path.with_name("a.ozx.partial").exists() and limit >= 100 else []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PartialFileWarning)
+    with warnings.catch_warnings(action="ignore", category=PartialFileWarning):
         write_store(path, SEED)
     assert_finished(path, SEED)
     assert len(names(path)) == 1 + bool(left and path.with_name("a.ozx.partial.1").exists())
@@ -403,8 +383,7 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
     def fail(*arguments, **keywords):
         raise OSError(28, "No space left on device")
 
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
+    store = begun(path)
     with monkeypatch.context() as patched:
         patched.setattr(finishing, "write_all_at", fail)
         patched.setattr(growing_file, "write_parts_at", fail)
@@ -413,9 +392,6 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
             store.close()
     write_store(path, SEED)
     assert_finished(path, SEED)
-
-
-# Other writers.
 
 
 def test_of_threads_that_open_the_same_file_one_writes(path):
@@ -436,9 +412,6 @@ def test_of_threads_that_open_the_same_file_one_writes(path):
     for store in stores:
         store.close()
     assert_finished(path, {"zarr.json": SEED["zarr.json"]})
-
-
-# Forks.
 
 
 @needs_fork
@@ -470,9 +443,7 @@ def test_a_forked_child_reads_and_does_not_write(path, old):
 @needs_fork
 @pytest.mark.parametrize("end", ["exception", "collected", "closed"])
 def test_the_end_of_a_child_leaves_the_file_to_its_parent(path, end):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k")
+    store = begun(path, k=b"k")
 
     def work():
         nonlocal store
@@ -493,9 +464,7 @@ def test_the_end_of_a_child_leaves_the_file_to_its_parent(path, end):
 @needs_fork
 @pytest.mark.parametrize("way", ["replaced", "deleted", "closed", "place used"])
 def test_a_child_never_reads_what_its_parent_wrote_over(path, way):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"old" * 1_000)
+    store = begun(path, k=b"old" * 1_000)
     to_child, to_parent = os.pipe(), os.pipe()
 
     def work():
@@ -526,9 +495,7 @@ def test_a_child_never_reads_what_its_parent_wrote_over(path, way):
 
 @needs_fork
 def test_a_child_forked_while_a_thread_holds_the_locks_reads(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "k", b"k")
+    store = begun(path, k=b"k")
     inside, go_on = threading.Event(), threading.Event()
 
     def hold():

@@ -69,11 +69,6 @@ def test_a_wrong_number_of_jobs(level):
         validate("anything", level=level, jobs=-1)
 
 
-def test_what_is_not_there_is_raised(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        validate(tmp_path / "missing.ozx")
-
-
 def test_a_url_without_a_file_is_raised():
     pytest.importorskip("obstore", reason="the extra remote is not installed")
     with serving(b"") as server, pytest.raises(ResourceError):

@@ -79,11 +79,7 @@ def test_plain_json_has_no_faults():
 
 def test_names_that_stand_twice_and_words_that_json_does_not_have_are_told_once_each():
     faults = faults_of('{"a": [NaN, Infinity, -Infinity, 1e999, -1e999, 1e308], "b": {"c": 1, "c": 2, "c": 3}, "a": 2}')
-    assert faults == {
-        "names": ["c", "a"],
-        "words": ["NaN", "Infinity", "-Infinity"],
-        "numbers": ["1e999", "-1e999"],
-    }
+    assert faults == {"names": ["c", "a"], "words": ["NaN", "Infinity", "-Infinity"], "numbers": ["1e999", "-1e999"]}
 
 
 @pytest.mark.parametrize(

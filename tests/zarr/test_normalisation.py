@@ -66,8 +66,7 @@ def documents(tmp_path):
     root = zarr.create_group(LocalStore(tmp_path), zarr_format=3)
     root.create_array("0", shape=(4,), chunks=(2,), dtype="u2")
     root.create_group("labels").create_array("cells", shape=(4,), chunks=(2,), dtype="u1")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         zarr.consolidate_metadata(LocalStore(tmp_path))
     return {
         path.parent.relative_to(tmp_path).as_posix().removeprefix("."): json.loads(path.read_bytes())

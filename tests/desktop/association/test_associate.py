@@ -5,6 +5,7 @@ import plistlib
 import shutil
 import sys
 
+import hierarchies
 import pytest
 from links import make_link
 
@@ -22,11 +23,8 @@ WRITTEN_BY_PROGRAMS = ("mime.cache", "globs2", "mimeapps.list")
 
 def tree(folder):
     """Return the files below a folder, without those that programs of the desktop write."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in WRITTEN_BY_PROGRAMS
-    }
+    files = hierarchies.tree(folder).items()
+    return {path: data for path, data in files if path.rpartition("/")[2] not in WRITTEN_BY_PROGRAMS}
 
 
 def put(path, text):
@@ -109,23 +107,13 @@ def test_what_is_set_on_linux_once(home, programs):
     assert result.to_dict()["command"] == [str(programs / "ozx-open")]
     assert (share / "applications" / "ozx-toolkit.desktop").read_text().count("\n") == 11
     assert (programs / "xdg-mime.log").read_text() == "default ozx-toolkit.desktop application/vnd.ome.zarr+zip\n"
-    status = association_status()
+    status, ours = association_status(), {"exists": True, "is_ours": True}
     assert status.to_dict() == {
         "schema": 3,
         "system": "linux",
         "type": "application/vnd.ome.zarr+zip",
-        "opens_with": {
-            "identifier": "ozx-toolkit.desktop",
-            "command": f"{programs / 'ozx-open'} %f",
-            "exists": True,
-            "is_ours": True,
-        },
-        "converts_with": {
-            "identifier": "ozx-toolkit-convert.desktop",
-            "command": f"{programs / 'ozx-convert'} %F",
-            "exists": True,
-            "is_ours": True,
-        },
+        "opens_with": {"identifier": "ozx-toolkit.desktop", "command": f"{programs}/ozx-open %f"} | ours,
+        "converts_with": {"identifier": "ozx-toolkit-convert.desktop", "command": f"{programs}/ozx-convert %F"} | ours,
         "associated": True,
         "notes": [],
     }

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+from contextlib import closing
 
 
 class Page:
@@ -23,13 +24,10 @@ class Page:
         return self.ask("GET", f"{self.path}api/{name}", None, headers)
 
     def ask(self, method, path, body, headers):
-        connection = http.client.HTTPConnection(self.host, timeout=30)
-        try:
+        with closing(http.client.HTTPConnection(self.host, timeout=30)) as connection:
             wanted = {name: value for name, value in headers.items() if value is not None}
             connection.request(method, path, body, wanted)
             answer = connection.getresponse()
             self.etag = answer.headers["ETag"]
             told = answer.read()
             return answer.status, json.loads(told) if told.startswith(b"{") else told
-        finally:
-            connection.close()

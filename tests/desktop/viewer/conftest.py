@@ -1,9 +1,17 @@
-"""Fixtures of the tests in a real browser."""
+"""An image for tests of the viewer, and fixtures of the tests in a real browser."""
 
 import os
+from contextlib import closing
 
 import pytest
 from chromium import Browser, driver, missing_programs
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+
+@pytest.fixture
+def path(tmp_path):
+    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
 
 
 @pytest.fixture(scope="session")
@@ -34,9 +42,8 @@ def start(chromium):
 
 @pytest.fixture(scope="session")
 def session(chromium):
-    session = Browser(chromium)
-    yield session
-    session.close()
+    with closing(Browser(chromium)) as session:
+        yield session
 
 
 @pytest.fixture
@@ -50,9 +57,8 @@ def browser(session):
 
 @pytest.fixture(scope="session")
 def session_without_webgl(chromium):
-    session = Browser(chromium, "--disable-gpu", "--disable-3d-apis")
-    yield session
-    session.close()
+    with closing(Browser(chromium, "--disable-gpu", "--disable-3d-apis")) as session:
+        yield session
 
 
 @pytest.fixture

@@ -26,11 +26,6 @@ VIEW = "at=120,100,5&channel.1=1,FF0000,10,4000,0.7"
 
 
 @pytest.fixture
-def path(tmp_path):
-    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
-
-
-@pytest.fixture
 def temporary(tmp_path, monkeypatch):
     folder = tmp_path / "temporary"
     folder.mkdir()

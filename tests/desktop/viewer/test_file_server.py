@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import zipfile
+from contextlib import closing
 
 import pytest
 import zarr
@@ -21,28 +22,20 @@ IMAGE = FIXTURES / "image.ome.zarr"
 
 
 @pytest.fixture
-def path(tmp_path):
-    return pack_tree(IMAGE, tmp_path / "cells.ozx")
-
-
-@pytest.fixture
 def ask(path):
     """Ask a server for a path, by a real connection; returns status, headers and body."""
     files = FileServer([path], cors="https://viewer.example")
     with serving(LoopbackServer(files.respond)) as server:
 
         def send(path, method="GET", **headers):
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-            connections.append(connection)
-            connection.request(method, path, headers={key.replace("_", "-"): text for key, text in headers.items()})
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
+            given = {key.replace("_", "-"): text for key, text in headers.items()}
+            with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)) as connection:
+                connection.request(method, path, headers=given)
+                answer = connection.getresponse()
+                return answer.status, answer.headers, answer.read()
 
-        connections = []
         send.server = server
         yield send
-        for connection in connections:
-            connection.close()
 
 
 def test_every_value_is_there_by_its_key(ask):
@@ -205,9 +198,6 @@ def test_a_file_that_is_an_archive_no_longer_is_a_conflict(path, change):
     assert len(told) == 2
     pack_tree(IMAGE, path.with_name("new.ozx")).replace(path)
     assert files.respond(Request("GET", "/cells.ozx")).status == 200
-
-
-# Directories, and OME-Zarr 0.4.
 
 
 def answer(files, path, method="GET", **headers):

@@ -22,11 +22,6 @@ CHANNELS = [{"color": "FF0000", "start": 10, "end": 500, "active": True}, {"colo
 
 
 @pytest.fixture
-def path(tmp_path):
-    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
-
-
-@pytest.fixture
 def page(path):
     with page_serving(path) as serving:
         yield Page(*serving)

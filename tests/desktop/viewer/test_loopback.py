@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+from contextlib import closing
 from http import HTTPStatus
 
 import pytest
@@ -19,21 +20,17 @@ def ask():
     with serving(LoopbackServer(echo)) as server:
 
         def send(path="/", *, method="GET", host=None, body=None):
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-            connections.append(connection)
-            connection.putrequest(method, path, skip_host=True)
-            if host != "":
-                connection.putheader("Host", host or f"127.0.0.1:{server.server_port}")
-            connection.putheader("Content-Length", str(len(body or b"")))
-            connection.endheaders(body)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+            with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)) as connection:
+                connection.putrequest(method, path, skip_host=True)
+                if host != "":
+                    connection.putheader("Host", host or f"127.0.0.1:{server.server_port}")
+                connection.putheader("Content-Length", str(len(body or b"")))
+                connection.endheaders(body)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
 
-        connections = []
         send.server = server
         yield send
-        for connection in connections:
-            connection.close()
 
 
 def test_paths_are_decoded_and_queries_taken_apart(ask):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from chromium import colors, near
 from shown_pages import BLACK, QUARTERS, WHITE, enter, shown, wait
-from written import omero, quarters, write_image, writing
+from stores import writing
+from written import omero, quarters, write_image
 
 pytestmark = pytest.mark.browser
 

@@ -19,7 +19,8 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import new_plate
 from shown_pages import BLACK, BLUE, GRAY, GREEN, QUARTERS, RED, WHITE, YELLOW, enter, shown, text_of, wait
-from written import omero, quarters, write_image, writing
+from stores import writing
+from written import omero, quarters, write_image
 
 import ozx
 from ozx.desktop.viewer.loopback import LoopbackServer, Response, serving
@@ -37,8 +38,7 @@ def either(request):
     return request.getfixturevalue("browser" if request.param == "webgl" else "plain")
 
 
-def test_a_recovered_file_says_what_is_missing(browser, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+def test_a_recovered_file_says_what_is_missing(browser, path, tmp_path):
     with shown(browser, path):
         assert not browser.run("return document.getElementById('recovered').checkVisibility()")
     data = bytearray(path.read_bytes())
@@ -304,8 +304,7 @@ def test_only_tiles_in_view_are_asked_for_and_nobody_else_is_asked(browser, tmp_
         assert all(name.startswith(url) for name in everything), everything
 
 
-def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browser, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browser, path):
     asked = []
 
     def other(request):
@@ -325,7 +324,7 @@ def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browse
         """
         body = {"script": script, "args": [foreign.origin]}
         assert browser._ask("POST", "/execute/async", body) == "refused"
-        assert browser.run("return document.title") == "image.ozx – ozx"
+        assert browser.run("return document.title") == "cells.ozx – ozx"
         assert asked == []
         browser.open("about:blank")
 
@@ -380,8 +379,7 @@ def test_when_the_command_has_ended_the_page_says_so(browser, tmp_path):
     browser.open("about:blank")
 
 
-def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start, path, tmp_path):
     told = tmp_path / "told"
     os.mkfifo(told)
     browser = tmp_path / "browser"
@@ -397,8 +395,7 @@ def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start
         assert process.wait(30) == 0
 
 
-def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+def test_the_server_ends_when_the_window_goes_elsewhere(browser, path):
     urls = queue.Queue()
     options = {"browser": lambda url: urls.put(url) or (lambda: None), "announce": urls.put}
     server = threading.Thread(target=show_page, args=(path,), kwargs=options, daemon=True)
@@ -413,8 +410,7 @@ def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
         assert connection.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_a_page_of_another_site_reaches_nothing(browser, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+def test_a_page_of_another_site_reaches_nothing(browser, path):
 
     def evil(_):
         return Response(HTTPStatus.OK, b"<html></html>", "text/html")

@@ -3,7 +3,6 @@
 import pytest
 import zarr
 from hierarchies import FIXTURES
-from packed import pack_tree
 from shown_pages import enter, shown, text_of, wait
 
 import ozx
@@ -20,8 +19,7 @@ def answer(browser, name):
     wait(browser, "!document.querySelector('dialog')")
 
 
-def test_colours_are_kept_after_a_question(browser, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+def test_colours_are_kept_after_a_question(browser, path):
     before = path.read_bytes()
     with shown(browser, path) as url:
         enter(browser, "[type=color]", "#ff0000")

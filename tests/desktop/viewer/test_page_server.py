@@ -9,7 +9,6 @@ import pytest
 import zarr
 from growing import PIXELS, growing
 from hierarchies import FIXTURES
-from packed import pack_tree
 
 import ozx
 from ozx.desktop.viewer.loopback import Request
@@ -172,8 +171,7 @@ def test_nothing_is_decoded_for_a_browser_that_has_it_already_or_has_gone(page):
     assert server.pictures.cache.decoded == 0
 
 
-def test_over_the_network_of_this_computer(tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+def test_over_the_network_of_this_computer(path):
     with page_serving(path) as (server, page):
         with urllib.request.urlopen(f"{server.origin}{page.access.page_path}api/file") as answer:
             assert json.load(answer)["name"] == "cells.ozx"

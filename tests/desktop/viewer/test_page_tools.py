@@ -1,6 +1,7 @@
 """The page's row of tools: zoom, the link to a view, and saved pictures."""
 
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from chromium import Browser, colors, near
 from hierarchies import FIXTURES
 from PIL import Image
 from shown_pages import RED, enter, shown, text_of, wait
-from written import omero, quarters, write_image, writing
+from stores import writing
+from written import omero, quarters, write_image
 
 import ozx
 
@@ -22,9 +24,8 @@ def downloads(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(chromium, downloads):
-    session = Browser(chromium, downloads=downloads)
-    yield session
-    session.close()
+    with closing(Browser(chromium, downloads=downloads)) as session:
+        yield session
 
 
 @pytest.fixture
@@ -136,37 +137,30 @@ def test_the_view_is_saved_with_its_scale_bar(browser, stack, downloads):
 
 @pytest.mark.parametrize("flags", [(), ("--disable-gpu", "--disable-3d-apis")])
 def test_the_whole_plane_is_saved_in_full_resolution(chromium, stack, tmp_path, flags):
-    session = Browser(chromium, *flags, downloads=tmp_path)
-    try:
-        with shown(session, stack):
-            session.press("+")
-            choose(session, "Whole plane")
-            picture = saved(tmp_path, "a-z1-full.png")
-            assert picture.shape == (1200, 700, 3)
-            assert set(map(tuple, picture[:500].reshape(-1, 3))) == {RED}
-            assert near(picture[700:1100, 400:].reshape(-1, 3), [(255, 128, 128)])
-            assert (picture[1150:].min(axis=2) > 250).sum() > 300
-            wait(session, "document.getElementById('message').hidden")
-    finally:
-        session.close()
+    with closing(Browser(chromium, *flags, downloads=tmp_path)) as session, shown(session, stack):
+        session.press("+")
+        choose(session, "Whole plane")
+        picture = saved(tmp_path, "a-z1-full.png")
+        assert picture.shape == (1200, 700, 3)
+        assert set(map(tuple, picture[:500].reshape(-1, 3))) == {RED}
+        assert near(picture[700:1100, 400:].reshape(-1, 3), [(255, 128, 128)])
+        assert (picture[1150:].min(axis=2) > 250).sum() > 300
+        wait(session, "document.getElementById('message').hidden")
 
 
 @pytest.mark.parametrize(("name", "ending"), [("Region as .ozx", ".ozx"), ("Region as OME-TIFF", ".ome.tif")])
 def test_the_region_in_view_is_saved_with_all_channels_and_planes(chromium, stack, tmp_path, name, ending):
-    session = Browser(chromium, downloads=tmp_path / "saved")
-    try:
-        with shown(session, stack, "#at=350,300,4&labels.1=1,0.5,outlines"):
-            width, height = session.run("const {width, height} = picture; return [width, height]")
-            choose(session, name)
-            path = arrived(tmp_path / "saved", f"a-crop{ending}")
-            path = path if ending == ".ozx" else ozx.import_image(path, tmp_path / "again.ozx").path
-            with ozx.open_image(path) as image:
-                assert (image.read()[0, 0] == 255).all()
-                assert image.shape[:2] == (3, 3)
-                assert max(abs(image.shape[2] - height / 4), abs(image.shape[3] - width / 4)) <= 2
-                assert set(image.labels) == ({"cells"} if ending == ".ozx" else set())
-    finally:
-        session.close()
+    view = "#at=350,300,4&labels.1=1,0.5,outlines"
+    with closing(Browser(chromium, downloads=tmp_path / "saved")) as session, shown(session, stack, view):
+        width, height = session.run("const {width, height} = picture; return [width, height]")
+        choose(session, name)
+        path = arrived(tmp_path / "saved", f"a-crop{ending}")
+        path = path if ending == ".ozx" else ozx.import_image(path, tmp_path / "again.ozx").path
+        with ozx.open_image(path) as image:
+            assert (image.read()[0, 0] == 255).all()
+            assert image.shape[:2] == (3, 3)
+            assert max(abs(image.shape[2] - height / 4), abs(image.shape[3] - width / 4)) <= 2
+            assert set(image.labels) == ({"cells"} if ending == ".ozx" else set())
 
 
 def test_the_plate_is_saved(browser, downloads):

@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from shown_pages import shown, text_of, wait
-from written import omero, write_image, writing
+from stores import writing
+from written import omero, write_image
 
 pytestmark = pytest.mark.browser
 

@@ -1,13 +1,8 @@
 """Files for the viewer; the colours on the screen tell which part of a file is shown."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pictures
-import zarr
 from pictures import add_image
-
-from ozx import OzxStore
 
 
 def write_image(
@@ -27,12 +22,6 @@ def write_image(
         **({"omero": omero} if omero else {}),
         **({"image-label": label} if label is not None else {}),
     )
-
-
-@contextmanager
-def writing(path):
-    with OzxStore(path, mode="w", sync=False) as store:
-        yield zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
 
 
 def omero(*channels, **rdefs):

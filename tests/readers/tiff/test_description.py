@@ -25,32 +25,15 @@ def described_text(tmp_path, *lines, slices=3):
     """Write a stack with lines of ImageJ's description, and return the metadata."""
     path = tmp_path / "text.tif"
     text = "\n".join(["ImageJ=1.54f", f"images={slices}", f"slices={slices}", *lines, ""])
-    tifffile.imwrite(
-        path,
-        pixels((slices, 30, 40)),
-        description=text,
-        metadata=None,
-        resolution=(2, 4),
-        resolutionunit="none",
-        photometric="minisblack",
-    )
+    options = {"metadata": None, "resolution": (2, 4), "resolutionunit": "none", "photometric": "minisblack"}
+    tifffile.imwrite(path, pixels((slices, 30, 40)), description=text, **options)
     return described(path)
 
 
 def test_what_imagej_says(tmp_path):
     luts = [np.stack([np.arange(256) * part for part in color]).astype("uint8") for color in [(1, 0, 0), (0, 1, 1)]]
-    path = write_imagej(
-        tmp_path / "a.tif",
-        (4, 3, 2, 30, 40),
-        "TZCYX",
-        resolution=(2.0, 4.0),
-        unit="um",
-        spacing=1.5,
-        finterval=0.25,
-        mode="composite",
-        LUTs=luts,
-        Ranges=(10.0, 200.0, 5.0, 50.0),
-    )
+    said = {"unit": "um", "spacing": 1.5, "finterval": 0.25, "mode": "composite", "Ranges": (10.0, 200.0, 5.0, 50.0)}
+    path = write_imagej(tmp_path / "a.tif", (4, 3, 2, 30, 40), "TZCYX", resolution=(2.0, 4.0), LUTs=luts, **said)
     image = described(path)
     assert image.sizes == {
         "t": PixelSize(0.25, "second"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tifffile
-from tiffs import file_data, ome_image, ome_xml, pixels
+from tiffs import file_data, ome_image, ome_xml, pixels, whole
 
 from ozx.errors import FormatError
 from ozx.readers.images import ReadingOptions
@@ -29,10 +29,6 @@ OTHERS = {
 
 def words(array):
     return f"{array.dtype} of {'×'.join(map(str, array.shape))}"
-
-
-def whole(source):
-    return tuple(slice(0, length) for length in source.shape)
 
 
 def write_files(folder, *arrays, **last):

@@ -33,9 +33,6 @@ def size_of(path, axis="x"):
     return pytest.approx(sizes[axis][0]), sizes[axis][1]
 
 
-# ImageJ, and the tags of any program
-
-
 @pytest.mark.parametrize("unit", ["micron", "\\u00B5m", "\\u00b5m", "um", "microns", "Micron", "\\u00C2\\u00B5m"])
 def test_imagej_spells_micrometers(tmp_path, unit):
     path = write_imagej(tmp_path / "a.tif", (3, 30, 40), "ZYX", (2, 2), unit=unit, spacing=-2)
@@ -97,9 +94,6 @@ def test_size_of_aperio(tmp_path, text, size):
     options = {"photometric": "rgb", "tile": (32, 32), "metadata": None}
     tifffile.imwrite(tmp_path / "a.svs", pixels((64, 64, 3), "uint8"), description=description, **options)
     assert size_of(tmp_path / "a.svs")[0] == size
-
-
-# OME-XML
 
 
 def ome_of(path, inside=None, attributes="", *, size=(1, 2, 1, 30, 40), planes="<TiffData/>"):
@@ -201,9 +195,6 @@ def test_a_plane_that_no_page_has_is_an_error(tmp_path):
     xml = ome_xml(ome_image(size=(1, 2, 3, 30, 40), planes='<TiffData IFD="0" PlaneCount="1"/>'))
     with pytest.raises(ozx.FormatError, match="5 of the 6 planes in the metadata are missing"):
         ozx.import_image(write_ome(tmp_path / "a.ome.tif", xml, pixels((5, 30, 40))), sync=False)
-
-
-# Programs of microscopes
 
 
 def tagged(path, code, text, **options):
@@ -350,9 +341,6 @@ def test_calibration_of_an_stk(tmp_path, is_on):
     assert (sizes["z"], sizes["x"]) == (((0.5, UM), (0.65, UM)) if is_on else ((1, None), (1, None)))
 
 
-# Dimensions
-
-
 @pytest.mark.parametrize(
     ("letters", "shape", "count", "axes"),
     [
@@ -383,8 +371,7 @@ def test_letters_of_positions_and_tiles_are_a_series(tmp_path, letters, shape, c
 @pytest.mark.parametrize("count", [3, 4])
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "float32"])
 def test_planes_that_tifffile_wrote_by_default_are_no_colours(tmp_path, count, kind):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         tifffile.imwrite(tmp_path / "a.tif", pixels((count, 40, 48), kind))
     ((axes, _, channels),), notes = described(tmp_path / "a.tif")
     assert (axes, [channel["label"] for channel in channels]) == ("zyx", ["Channel 0"])
@@ -392,9 +379,6 @@ def test_planes_that_tifffile_wrote_by_default_are_no_colours(tmp_path, count, k
     np.testing.assert_array_equal(ozx.open(tmp_path / "out.ozx")["0"][:], pixels((count, 40, 48), kind))
     result = ozx.import_image(tmp_path / "a.tif", axes="cyx", sync=False)
     assert "".join(axis.name for axis in ozx.open_image(result.path).axes) == "cyx"
-
-
-# Lost ends
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import tifffile
-from tiffs import expected, in_ome_order, pixels, write
+from tiffs import expected, in_ome_order, pixels, whole, write
 
 from ozx.images.pixel_source import PixelSource
 from ozx.readers.images import ReadingOptions
@@ -14,10 +14,6 @@ from ozx.readers.registry import open_images
 from ozx.readers.tiff import segments as tiff_segments
 
 SEGMENTS = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 7}, "whole": {}}
-
-
-def whole(source):
-    return tuple(slice(0, length) for length in source.shape)
 
 
 def blocks(source, divisor=2):

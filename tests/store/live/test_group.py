@@ -14,9 +14,13 @@ from ozx.store.live.group import LiveGroup
 pytestmark = pytest.mark.posix("needs file locks")
 
 
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "a.ozx"
+
+
 @pytest.mark.parametrize("ending", ["", ".partial"])
-def test_a_stream_from_its_first_frame_to_its_end(tmp_path, ending):
-    out = tmp_path / "a.ozx"
+def test_a_stream_from_its_first_frame_to_its_end(out, ending):
     with growing(out) as append:
         append(1)
         with pytest.raises(ResourceError, match="no frame is complete yet"):
@@ -42,12 +46,11 @@ def test_a_stream_from_its_first_frame_to_its_end(tmp_path, ending):
         np.testing.assert_array_equal(group["0"][...], PIXELS)
         np.testing.assert_array_equal(early[...], PIXELS[:2])
         assert not group.refresh()
-    assert os.listdir(tmp_path) == ["a.ozx"]
+    assert os.listdir(out.parent) == ["a.ozx"]
     np.testing.assert_array_equal(ozx.open(out, live=True)["0"][...], PIXELS)
 
 
-def test_levels_and_metadata_equal_those_of_the_finished_file(tmp_path):
-    out = tmp_path / "a.ozx"
+def test_levels_and_metadata_equal_those_of_the_finished_file(out):
     with growing(out, channel_names=["DAPI", "GFP"]) as append:
         append(6)
         group = ozx.open(out, live=True)
@@ -62,8 +65,7 @@ def test_levels_and_metadata_equal_those_of_the_finished_file(tmp_path):
     assert group.attrs.asdict() == whole.attrs.asdict()
 
 
-def test_positions_appear_one_by_one(tmp_path):
-    out = tmp_path / "a.ozx"
+def test_positions_appear_one_by_one(out):
     with growing(out, positions=["left", "right"]) as append:
         append(2, position="right")
         group = ozx.open(out, live=True)
@@ -75,9 +77,8 @@ def test_positions_appear_one_by_one(tmp_path):
         assert sorted(name for name in group if name != "OME") == ["0", "1"]
 
 
-def test_frames_behind_a_missing_one_come_with_it(tmp_path):
+def test_frames_behind_a_missing_one_come_with_it(out):
     """Pixels of frames that are still to come are no zeros for a reader: the image ends before them."""
-    out = tmp_path / "a.ozx"
     with growing(out) as append:
         stream = append.stream
         for t in (0, 1, 4, 5, 3):
@@ -93,8 +94,7 @@ def test_frames_behind_a_missing_one_come_with_it(tmp_path):
         np.testing.assert_array_equal(group["0"][...], PIXELS[:6])
 
 
-def test_an_aborted_stream(tmp_path):
-    out = tmp_path / "a.ozx"
+def test_an_aborted_stream(out):
     with growing(out) as append:
         append(2)
         group = ozx.open(out, live=True)
@@ -107,8 +107,7 @@ def test_an_aborted_stream(tmp_path):
         ozx.open(out, live=True)
 
 
-def test_an_exception_leaves_an_unfinished_file(tmp_path):
-    out = tmp_path / "a.ozx"
+def test_an_exception_leaves_an_unfinished_file(out):
     with pytest.raises(ZeroDivisionError), growing(out) as append, append.stream:
         append(2)
         group = ozx.open(out, live=True)
@@ -119,8 +118,7 @@ def test_an_exception_leaves_an_unfinished_file(tmp_path):
     assert not group.refresh()
 
 
-def test_the_old_file_is_there_until_the_new_one_has_frames(tmp_path):
-    out = tmp_path / "a.ozx"
+def test_the_old_file_is_there_until_the_new_one_has_frames(out):
     ozx.write_image(out, PIXELS[:3], axes="tcyx")
     with growing(out, force=True) as append:
         append(4)
@@ -134,8 +132,7 @@ def test_the_old_file_is_there_until_the_new_one_has_frames(tmp_path):
     np.testing.assert_array_equal(group["0"][...], PIXELS)
 
 
-def test_stores(tmp_path):
-    out = tmp_path / "a.ozx"
+def test_stores(out):
     with growing(out) as append:
         append(2)
         store = ozx.OzxStore(out, live=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from stores import writing
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import get_pipeline_class, register_pipeline
 
@@ -31,8 +32,7 @@ def pipeline_of(array: zarr.Array) -> object:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    with ozx.OzxStore(tmp_path / "a.ozx", "w") as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         root.create_array("0", shape=(9, 9), chunks=(2, 2), shards=(4, 4), dtype="u2")[:] = np.arange(81).reshape(9, 9)
     return tmp_path / "a.ozx"
 

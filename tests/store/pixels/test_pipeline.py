@@ -1,6 +1,5 @@
 """Pixels read through ozx's codec pipeline are those that zarr-python's own reads."""
 
-import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import numpy as np
 import pytest
 import zarr
 from children import run_in_child
+from memory import traced_memory
+from stores import writing
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 import ozx
@@ -41,9 +42,7 @@ LAYOUTS = {
 
 def written(path: Path, dtype: str = "u2", *, fill: object = 7, **layout: object) -> Path:
     """Write an array with gaps to an archive; some of its chunks and inner chunks do not exist."""
-    with ozx.OzxStore(path, "w") as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(path) as root, warnings.catch_warnings(action="ignore"):
         array = root.create_array("0", shape=SHAPE, dtype=dtype, fill_value=fill, **layout)
         values = np.random.default_rng(1).integers(0, 60000, SHAPE)
         array[:3, :50] = values[:3, :50].astype(dtype)
@@ -65,11 +64,9 @@ def position_of(path: Path, key: str) -> tuple[int, int]:
 
 
 def damage(path: Path, offset: int) -> None:
-    with path.open("r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ 0x55]))
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 0x55
+    path.write_bytes(data)
 
 
 def test_damaged_shard_indexes_are_named(tmp_path: Path) -> None:
@@ -103,20 +100,15 @@ def test_memory_besides_the_result_is_bounded(tmp_path: Path, layout: str) -> No
     chosen = {**LAYOUTS[layout], "chunks": (1, 1024, 2048)}
     if layout == "shards":
         chosen["shards"] = (8, 2048, 2048)
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         array = root.create_array("0", shape=(16, 2048, 2048), dtype="u2", **chosen)
         for number in range(0, 16, 8):
             array[number : number + 8] = np.random.default_rng(number).integers(0, 4096, (8, 2048, 2048), "u2")
     ours = ozx.open(tmp_path / "a.ozx")["0"]
     ours[0, 0, 0]
-    tracemalloc.start()
-    try:
+    with traced_memory() as memory:
         found = ours[:]
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak - found.nbytes < 64 << 20
+    assert memory.peak - found.nbytes < 64 << 20
 
 
 if zarr.config.get("array.read_missing_chunks", None) is not None:  # zarr-python 3.2 and later can refuse them

@@ -1,20 +1,21 @@
 """Pixels of remote archives: those of zarr-python's own pipeline, by few requests."""
 
-import gc
 import os
 import signal
 import threading
-import time
 import warnings
-import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import numpy as np
 import pytest
-import zarr
 from children import run_in_child
+from memory import assert_freed
 from servers import serving
+from stores import writing
 from zarr.codecs import ZstdCodec
 
 import ozx
@@ -31,21 +32,22 @@ LARGE = {
 }
 
 
-def build(
-    path: Path, shape: tuple[int, ...], dtype: str, layout: dict[str, object], *, is_packed: bool = True
-) -> np.ndarray:
-    """Write an array, and behind it what fills the last MiB of the file, which comes with the directory."""
-    pixels = np.random.default_rng(1).integers(0, 60000, shape).astype(dtype)
+@contextmanager
+def served(folder: Path, layout: str, *, is_packed: bool = True) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Serve an array, and behind it what fills the last MiB of the file, which comes with the directory."""
+    pixels = np.random.default_rng(1).integers(0, 60000, (SIDE, SIDE)).astype("u8")
+    path = folder / "a.ozx"
     first = path.with_suffix(".first.ozx") if is_packed else path
-    with ozx.OzxStore(first, "w", sync=False) as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        root.create_array("0", shape=shape, dtype=dtype, fill_value=7, **layout)[:] = pixels
+    with writing(first) as root, warnings.catch_warnings(action="ignore"):
+        root.create_array("0", shape=pixels.shape, dtype="u8", fill_value=7, **LARGE[layout])[:] = pixels
         rest = root.create_array("9", shape=(1 << 20,), chunks=(1 << 20,), dtype="u2", compressors=None)
         rest[:] = np.random.default_rng(2).integers(1, 60000, 1 << 20, "u2")
     if is_packed:  # without the room for metadata that the store leaves before the first value
         ozx.repack(first, path)
-    return pixels
+    with serving(path.read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        server.take_requests()
+        yield server, array, pixels
 
 
 @pytest.mark.usefixtures("read_alone")
@@ -64,19 +66,14 @@ def build(
     ],
 )
 def test_requests_are_few(tmp_path: Path, layout: str, selection: tuple[object, ...], requests: int) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        server.take_requests()
+    with served(tmp_path, layout) as (server, array, pixels):
         np.testing.assert_array_equal(array[selection], pixels[selection])
         assert len(server.take_requests()) == requests
 
 
 @pytest.mark.usefixtures("read_alone")
 def test_an_index_is_requested_once(tmp_path: Path) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shard"])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
+    with served(tmp_path, "shard") as (server, array, pixels):
         assert array[0, 0] == pixels[0, 0]
         server.take_requests()
         assert array[SIDE - 1, 0] == pixels[SIDE - 1, 0]
@@ -86,11 +83,8 @@ def test_an_index_is_requested_once(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize(("layout", "requests"), [("uncompressed", 2), ("shard", 2), ("shards", 1)])
 def test_many_windows_share_requests(tmp_path: Path, layout: str, requests: int) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
     windows = [(slice(y, y + 9), slice(y, y + 9)) for y in (0, 3, 60)]
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        server.take_requests()
+    with served(tmp_path, layout) as (server, array, pixels):
         for window, found in zip(windows, array.read_many(windows), strict=True):
             np.testing.assert_array_equal(found, pixels[window])
         assert len(server.take_requests()) == requests
@@ -99,9 +93,7 @@ def test_many_windows_share_requests(tmp_path: Path, layout: str, requests: int)
 @pytest.mark.usefixtures("read_alone")
 @pytest.mark.parametrize("layout", LARGE)
 def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: str) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout], is_packed=False)
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
+    with served(tmp_path, layout, is_packed=False) as (server, array, pixels):
         assert array[3, 3] == pixels[3, 3]
         server.take_requests()
         np.testing.assert_array_equal(array[:9, :9], pixels[:9, :9])
@@ -112,9 +104,7 @@ def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: st
 @pytest.mark.ci
 def test_one_of_many_requests_fails(tmp_path: Path) -> None:
     """The others are cancelled or ignored, and the array can be read again."""
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["uncompressed"])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
+    with served(tmp_path, "uncompressed") as (server, array, pixels):
         rows = list(range(0, SIDE, PIECE))
         for _ in range(3):
             server.failures = [404]
@@ -126,15 +116,13 @@ def test_one_of_many_requests_fails(tmp_path: Path) -> None:
 
 @pytest.mark.posix("a system that lets no program signal itself")
 def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["uncompressed"])
     released, answered = threading.Event(), Queue[bool]()
 
     def interrupt(call: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         answered.put(released.wait(20))
 
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
+    with served(tmp_path, "uncompressed") as (server, array, pixels):
         server.before = interrupt
         with pytest.raises(KeyboardInterrupt):
             array[3, 3]
@@ -146,27 +134,13 @@ def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
 
 @pytest.mark.posix("a system without fork")
 def test_a_forked_child_reads(tmp_path: Path) -> None:
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
+    with served(tmp_path, "shards") as (_, array, pixels):
         assert array[0, 0] == pixels[0, 0]
         assert run_in_child(lambda: np.testing.assert_array_equal(array[:], pixels)) == 0
 
 
 @pytest.mark.parametrize("layout", LARGE)
 def test_pixels_are_freed_without_the_collector(tmp_path: Path, layout: str) -> None:
-    build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
+    with served(tmp_path, layout) as (_, array, _):
         for selection in (..., (slice(0, 9), slice(0, 9)), (slice(0, PIECE), slice(None))):
-            gc.disable()
-            try:
-                pixels = array[selection]
-                is_alive = weakref.ref(pixels if pixels.base is None else pixels.base)
-                del pixels
-                deadline = time.monotonic() + 20
-                while is_alive() is not None and time.monotonic() < deadline:  # a thread forgets its task a bit later
-                    time.sleep(0.01)
-                assert is_alive() is None, selection
-            finally:
-                gc.enable()
+            assert_freed(lambda selection=selection: array[selection], 20)  # a thread forgets its task a bit later

@@ -1,7 +1,6 @@
 """Pixels written through ozx's codec pipeline are those that zarr-python's own writes."""
 
 import itertools
-import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -10,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from memory import traced_memory
+from stores import writing
 from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec
 from zarr.core.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
@@ -40,8 +41,7 @@ SAME_BYTES += ("uncompressed-shards", "checked-shards", "empty-chunks")
 
 
 def create(store: zarr.abc.store.Store, dtype: str = "u2", fill: object = 7, **layout: object) -> zarr.Array:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}}, overwrite=True)
         return root.create_array("0", shape=SHAPE, dtype=dtype, fill_value=fill, **layout)
 
@@ -160,15 +160,12 @@ def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> No
     if layout == "shards":
         chosen["shards"] = (4, 1024, 1024)
     pixels = np.random.default_rng(1).integers(0, 4096, (16, 2048, 2048), "u2")  # 128 MiB
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         array = opened_array(root.create_array("0", shape=pixels.shape, dtype="u2", **chosen))
         array[0, 0, 0] = 1
-        tracemalloc.start()
-        array[:] = pixels
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert peak < 48 << 20
+        with traced_memory() as memory:
+            array[:] = pixels
+    assert memory.peak < 48 << 20
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][3], pixels[3])
 
 
@@ -186,8 +183,7 @@ def test_xarray_writes_regions_through_the_pipeline(tmp_path: Path) -> None:
     pixels = np.random.default_rng(5).integers(0, 99, SHAPE).astype("u2")
     whole = xarray.Dataset({"image": (("t", "y", "x"), np.zeros_like(pixels))})
     encoding = {"image": {"chunks": CHUNK, "shards": SHARD}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
             whole.to_zarr(store, zarr_format=3, consolidated=False, encoding=encoding, mode="w")
             for start in (0, 4):
@@ -215,8 +211,7 @@ def test_pixels_beyond_a_smaller_shape_are_those_of_zarr(tmp_path: Path, layout:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_shard_without_axes(tmp_path: Path) -> None:
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with writing(tmp_path / "a.ozx") as root:
         shard = ShardingCodec(chunk_shape=())
         array = opened_array(
             root.create_array("0", shape=(), chunks=(), serializer=shard, compressors=None, dtype="f4")

@@ -1,10 +1,8 @@
 """The file of OME metadata of a collection: the only thing that the rules look for beside metadata documents."""
 
-import json
-
 import pytest
 from cases.archive_builder import ArchiveBuilder, write_tree
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, group, tree
 from packed import pack_tree
 
 from ozx.validation.validate import validate
@@ -27,14 +25,9 @@ def test_a_collection_needs_its_file(tmp_path, name, has_file, expected):
 
 @pytest.mark.parametrize("below", ["", "set/"])
 def test_the_file_is_looked_for_beside_the_images(tmp_path, below):
-    ome = {"version": "0.5", "bioformats2raw.layout": 3}
-    group = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome}}
-    listing = {**group, "attributes": {"ome": {"version": "0.5", "series": []}}}
-    root = {**group, "attributes": {"ome": {"version": "0.5"}}}
-    builder = ArchiveBuilder()
-    documents = {"zarr.json": root, f"{below}zarr.json": group, f"{below}OME/zarr.json": listing}
-    for key, document in documents.items():
-        builder.add(key, json.dumps(document).encode())
+    values = {"zarr.json": group(version="0.5")}
+    values[f"{below}zarr.json"] = group(version="0.5", **{"bioformats2raw.layout": 3})
+    builder = ArchiveBuilder.of(values | {f"{below}OME/zarr.json": group(version="0.5", series=[])})
     assert ids(builder.write(tmp_path / "a.ozx")) == ["ome/ome-xml"]
     builder.add(f"{below}OME/METADATA.ome.xml", b"<OME/>")
     assert ids(builder.write(tmp_path / "a.ozx")) == []

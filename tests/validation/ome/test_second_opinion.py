@@ -5,6 +5,7 @@ import json
 import sys
 
 from cases.documents import FILES, documents_of
+from hierarchies import group
 
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.nodes.facts import ParsedNode, read_legacy_nodes
@@ -78,15 +79,11 @@ def test_a_disagreement_is_reported_where_it_is():
 
 
 def test_what_ours_say_is_not_said_again():
-    node = ParsedNode.of_v3("zarr.json", group(labels=7))
+    node = ParsedNode.of_v3("zarr.json", json.loads(group(version="0.5", labels=7)))
     ours = list(check_ome(node))
     assert [finding.id for finding in ours] == ["ome/labels"]
     assert list(check_second_opinion(node, ours)) == []
     assert [finding.where.pointer for finding in check_second_opinion(node, [])] == ["/attributes/ome/labels"]
-
-
-def group(**ome):
-    return {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", **ome}}}
 
 
 def test_what_it_stumbles_over_is_no_opinion():

@@ -1,6 +1,7 @@
 """Limits of decoding, and inner chunks of the same bytes."""
 
 import pytest
+from cases.archive_builder import array_document, sharding
 
 from ozx.codecs.pixel_codec import PixelCodec
 from ozx.errors import FormatError, UnsupportedError
@@ -8,28 +9,9 @@ from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.validation.zarr.chunks import iter_inner_chunks, open_decoder
 from ozx.zarr.layout import build_index, parse_layout
 
-INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
-
-def document(*, shape=(8,), chunks=(4,), inner=None, data_type="uint8"):
-    codecs = [{"name": "bytes"}]
-    if inner is not None:
-        configuration = {"chunk_shape": list(inner), "codecs": codecs, "index_codecs": INDEX}
-        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": data_type,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
-        "chunk_key_encoding": {"name": "default"},
-        "fill_value": 0,
-        "codecs": codecs,
-    }
-
-
-def decoder(**options):
-    described = document(**options)
+def decoder(length):
+    described = array_document([length], [length])
     return open_decoder(described, parse_layout(described, "0"), "0")
 
 
@@ -39,17 +21,18 @@ def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
 
     monkeypatch.setattr(PixelCodec, "decode", fail)
     with pytest.raises(UndecodableError) as caught:
-        decoder()({(0,): b"abcd"})
+        decoder(4)({(0,): b"abcd"})
     assert caught.value.args == ((0,), "memory ran out while decoding it to 4 bytes")
 
 
 def test_chunks_beyond_reason_are_not_decoded():
     with pytest.raises(UnsupportedError, match="chunks of at most 2 GiB"):
-        decoder(shape=(1 << 40,), chunks=(1 << 40,))
+        decoder(1 << 40)
 
 
 def inner_of(data):
-    return list(iter_inner_chunks(data, (1,), parse_layout(document(inner=(2,)), "0"), "0/c/1"))
+    layout = parse_layout(array_document([8], [4], [sharding([2])]), "0")
+    return list(iter_inner_chunks(data, (1,), layout, "0/c/1"))
 
 
 def test_inner_chunks_may_be_the_same_bytes_but_not_share_some():

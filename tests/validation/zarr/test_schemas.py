@@ -4,6 +4,7 @@ import json
 import socket
 
 import pytest
+from cases.archive_builder import group
 
 from ozx.errors import UsageError
 from ozx.validation.hierarchy import Options, check_documents
@@ -23,10 +24,6 @@ def no_network(monkeypatch):
         monkeypatch.setattr(socket, name, refuse)
 
 
-def group(**attributes):
-    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes}).encode()
-
-
 def check(document, schemas):
     options = Options(second_opinion=False, schemas=Schemas(schemas))
     return [
@@ -38,7 +35,7 @@ def check(document, schemas):
 
 def declared(code=None, **more):
     attributes = {"zarr_conventions": [{"schema_url": URL, "name": "proj:"}], **more}
-    return group(**attributes) if code is None else group(**attributes, **{"proj:code": code})
+    return group(attributes=attributes | ({} if code is None else {"proj:code": code}))
 
 
 def test_attributes_that_are_not_as_the_schema_has_them():
@@ -50,15 +47,15 @@ def test_attributes_that_are_not_as_the_schema_has_them():
 def test_conventions_whose_schema_is_not_given_are_passed_over():
     assert check(declared(4326), {OTHER: CODE}) == []
     assert check(declared(4326), {}) == []
-    assert check(group(zarr_conventions=[{"schema_url": 7}, "x"]), {URL: CODE}) == []
+    assert check(group(attributes={"zarr_conventions": [{"schema_url": 7}, "x"]}), {URL: CODE}) == []
 
 
 def test_the_form_before_v1():
     key = "f010a634-3525-416e-9320-8f44b5bc352c"
     convention = {"version": "0.1.0", "name": "proj", "schema": URL, "configuration": {"proj:code": 4326}}
-    document = group(zarr_conventions_version="0.1.0", zarr_conventions_metadata={key: convention})
+    attributes = {"zarr_conventions_version": "0.1.0", "zarr_conventions_metadata": {key: convention}}
     pointer = f"/attributes/zarr_conventions_metadata/{key}/configuration/proj:code"
-    assert check(document, {URL: CODE}) == [(pointer, f"\"{URL}\": 4326 is not of type 'string'")]
+    assert check(group(attributes=attributes), {URL: CODE}) == [(pointer, f"\"{URL}\": 4326 is not of type 'string'")]
 
 
 TEXT = {"type": "string"}
