@@ -83,9 +83,6 @@ def cells(tmp_path):
     return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "whole.ozx")
 
 
-# --- whole, cut off, flipped ------------------------------------------------------------------------------------------
-
-
 def test_a_whole_file_comes_back_as_it_is(packed, attempt):
     result, _ = attempt(packed.read_bytes())
     assert (result.complete, result.directory, result.unconfirmed) == (True, "whole", 0)
@@ -184,9 +181,6 @@ def test_every_flip_in_a_name_of_the_directory_is_repaired(cells, attempt):
     for position in range(name, name + len(columns.raw_name(30))):
         for mask in (1, 2, 3, 0x80):
             assert check_flip(data, expected, position, mask, attempt) == set()
-
-
-# --- damage of other kinds --------------------------------------------------------------------------------------------
 
 
 def test_without_directory_or_end_records(cells, attempt):
@@ -295,9 +289,6 @@ def test_the_last_of_several_values_counts_without_a_directory(tmp_path, attempt
     assert result.lost[0].reason == "it is cut off by the end of the file; an earlier value was taken"
 
 
-# --- other writers ----------------------------------------------------------------------------------------------------
-
-
 def write_foreign(writer, source, path):
     """Write the files of directory `source` by another program; None where that is not there."""
     names = sorted(tree(source), key=lambda key: (not key.endswith("zarr.json"), key))
@@ -372,9 +363,6 @@ def test_archives_of_other_writers_without_their_directory(tmp_path, attempt, wr
         whole = {info.filename for info, stop in zip(infos, starts[1:], strict=True) if stop + 4 <= length}
         present = {name: expected[name] for name in whole if not name.endswith("/")}
         assert metadata_complete(present).keys() <= values.keys()
-
-
-# --- our own unfinished files -----------------------------------------------------------------------------------------
 
 
 def kill_writer(path, mode, values, replaced):
@@ -453,9 +441,6 @@ def test_a_writer_at_work_is_left_alone(tmp_path):
     descriptor = open_for_reading(os.fspath(tmp_path / "a.ozx"))
     assert lock_file(descriptor)
     os.close(descriptor)
-
-
-# --- what is missing of the hierarchy ---------------------------------------------------------------------------------
 
 
 def damage(path, *keys, without_directory=False):
@@ -588,9 +573,6 @@ def test_other_files_come_back_and_keys_that_cannot_be_do_not(tmp_path, attempt)
     result, found = attempt(data)
     assert found == values
     assert {entry.name for entry in result.lost} == {*wrong, "0xc/0/1"}
-
-
-# --- refused ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -211,9 +211,6 @@ def test_sentences_name_what_they_are_about(tmp_path):
         )
 
 
-# --- metadata -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["archive", "directory"])
 def test_missing_groups_are_written(tmp_path, kind):
     values = VALUES | {"plate/A/1/zarr.json": group(None), "plate/A/2/0/zarr.json": array([1], [1])}
@@ -246,8 +243,6 @@ def test_copies_that_do_not_are_dropped(tmp_path, change):
     assert json.loads(found["zarr.json"]) == json.loads(VALUES["zarr.json"])
     assert "repair/consolidated" in ids
 
-
-# --- what is refused ------------------------------------------------------------------------------
 
 # tests/hostile/recipes.py has more: names, kinds and sizes that repack refuses.
 REFUSED = {
@@ -367,9 +362,6 @@ def test_what_does_not_exist(tmp_path):
         open_repaired(Place.parse(tmp_path / "a.zip"))
 
 
-# --- cost -----------------------------------------------------------------------------------------
-
-
 def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeypatch):
     values = {key: value for key, value in VALUES.items() if key.isascii()}
     build(values).write(tmp_path / "a.ozx")
@@ -393,9 +385,6 @@ def test_a_url(tmp_path):
         source.close()
     with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF image"):
         open_repaired(Place.parse(server.url))
-
-
-# --- any of it together ---------------------------------------------------------------------------
 
 
 DAMAGES = [
