@@ -23,7 +23,6 @@ from ozx.store.opening import opened_hierarchy
 
 
 def make(path, levels, axes, **options):
-    """Make an image in a directory."""
     group = new_group(store=LocalStore(path))
     add_image(group, levels, axes, **options)
     return path
