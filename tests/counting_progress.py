@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 
 class CountingProgress:
-    """Progress that counts phases and bytes."""
-
     def __init__(self) -> None:
         self.phases: list[tuple[str, int | None]] = []  # description and total of each phase, in order
         self.done = self.stopped = 0  # bytes of all phases, and number of ended phases

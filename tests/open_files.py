@@ -1,5 +1,6 @@
 """Files as on Windows: an open file can neither be renamed, replaced nor removed, and there are no locks."""
 
+import contextlib
 import os
 
 import pytest
@@ -9,20 +10,14 @@ from ozx.atomic import locks, renaming
 _FOLDER = "/proc/self/fd"
 
 
-def _open_paths():
-    """Yield the paths of all files and folders that this process has open."""
-    for descriptor in os.listdir(_FOLDER):
-        try:
-            yield os.readlink(f"{_FOLDER}/{descriptor}")
-        except OSError:  # the descriptor of the listing itself
-            continue
-
-
 def _check_closed(path):
+    """Raise an error if this process has a file open, or any in a folder."""
     real = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), os.path.basename(path))
-    for opened in _open_paths():
-        if opened == real or opened.startswith(f"{real}/"):
-            raise PermissionError(13, "the process cannot access the file because it is being used", os.fspath(path))
+    for descriptor in os.listdir(_FOLDER):
+        with contextlib.suppress(FileNotFoundError):  # the descriptor of the listing itself
+            opened = os.readlink(f"{_FOLDER}/{descriptor}")
+            if opened == real or opened.startswith(f"{real}/"):
+                raise PermissionError(13, "the process cannot access the file because it is being used", str(path))
 
 
 @pytest.fixture

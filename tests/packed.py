@@ -61,12 +61,18 @@ def pack_with_manifest_inside(source, path, **options) -> Path:
 
 def zip_values(path, values: dict[str, bytes], comment: bytes = b"", *, deflated: bool = False) -> Path:
     """Write a ZIP file as other programs do: without ZIP64, in the order of `values`."""
-    path, method = Path(path), zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
-    with zipfile.ZipFile(path, "w", method) as archive:
+    path = Path(path)
+    path.write_bytes(zip_bytes(values, zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED, comment))
+    return path
+
+
+def zip_bytes(values: dict[str, bytes], method: int = zipfile.ZIP_STORED, comment: bytes = b"") -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
         archive.comment = comment
         for key, value in values.items():
             archive.writestr(key, value)
-    return path
+    return stream.getvalue()
 
 
 def unmarked(values: dict[str, bytes]) -> dict[str, bytes]:

@@ -14,10 +14,6 @@ import numpy as np
 _BELONGING = ("XDG_", "DBUS_", "GNOME_", "KDE_", "DISPLAY", "WAYLAND_")
 
 
-class NothingCameError(AssertionError):
-    pass
-
-
 def wait_for(condition, seconds=20, nudge=lambda: None):
     """Return the first true answer of `condition`; call `nudge` every two seconds."""
     now = time.monotonic()
@@ -31,7 +27,7 @@ def wait_for(condition, seconds=20, nudge=lambda: None):
             next_nudge = now + 2
         time.sleep(0.05)
         now = time.monotonic()
-    raise NothingCameError(f"nothing came within {seconds} s")
+    raise AssertionError(f"nothing came within {seconds} s")
 
 
 @contextlib.contextmanager

@@ -180,6 +180,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._fail(404, "NoSuchKey")
         return found
 
+    def _upload(self) -> dict | None:
+        found = self.server.uploads.get(self.query["uploadId"])
+        if found is None:
+            self._fail(404, "NoSuchUpload")
+        return found
+
     def _body(self) -> bytes:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if "aws-chunked" in self.headers.get("Content-Encoding", ""):
@@ -217,17 +223,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.is_bucket:
             self._answer()
             return
-        found = self.server.objects.get(self.key)
-        if found is None:
-            self._answer(404)
-            return
-        if self._is_refused(found):
-            return
-        self.send_response(200)
-        for name, value in {"ETag": found.tag, "Accept-Ranges": "bytes", **found.headers}.items():
-            self.send_header(name, value)
-        self.send_header("Last-Modified", found.modified)
-        self.send_header("Content-Length", str(found.size))
+        found = self._found()
+        if found is not None and not self._is_refused(found):
+            self._describe(found, 200, found.size)
+
+    def _describe(self, found: Object, status: int, length: int, **more: str) -> None:
+        self.send_response(status)
+        headers = {"ETag": found.tag, "Last-Modified": found.modified, "Accept-Ranges": "bytes", **more}
+        for name, value in (headers | found.headers | {"Content-Length": str(length)}).items():
+            self.send_header(name.replace("_", "-"), value)
         self.end_headers()
 
     def _is_refused(self, found: Object) -> bool:
@@ -305,13 +309,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if wanted and start >= stop:
             self._fail(416, "InvalidRange")
             return
-        self.send_response(206 if wanted else 200)
-        if wanted:
-            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{found.size}")
-        for name, value in {"ETag": found.tag, "Last-Modified": found.modified, **found.headers}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(stop - start))
-        self.end_headers()
+        span = {"Content_Range": f"bytes {start}-{stop - 1}/{found.size}"} if wanted else {}
+        self._describe(found, 206 if wanted else 200, stop - start, **span)
         for run in found.span(start, stop):
             for block in run.blocks():
                 self._write(block)
@@ -352,9 +351,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._take_part(found.span(first, last + 1), is_copy=True)
 
     def _take_part(self, runs: list[Run], *, is_copy: bool = False) -> None:
-        upload = self.server.uploads.get(self.query["uploadId"])
+        upload = self._upload()
         if upload is None:
-            self._fail(404, "NoSuchUpload")
             return
         tag = self._tag(runs)
         with self.server.lock:
@@ -390,11 +388,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.server.uploads[number] = {"key": self.key, "headers": kept, "tags": tags, "parts": {}}
             self._xml("InitiateMultipartUploadResult", f"<UploadId>{number}</UploadId>")
             return
-        upload = self.server.uploads.get(self.query["uploadId"])
-        if upload is None:
-            self._fail(404, "NoSuchUpload")
-            return
-        if not self._matches():
+        upload = self._upload()
+        if upload is None or not self._matches():
             return
         numbers = [int(number) for number in re.findall(r"<PartNumber>(\d+)<", body.decode())]
         parts = [upload["parts"][number][1] for number in numbers]

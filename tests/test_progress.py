@@ -37,7 +37,6 @@ class Counting:
 
 
 def damaged(path):
-    """Overwrite one byte in the middle of a file."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)

@@ -107,7 +107,6 @@ def write_lsm(
 
 
 def ome_xml(images="", plate="", *, head=""):
-    """Return an OME-XML document."""
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>{head}'
         f'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">{plate}{images}</OME>'
@@ -148,7 +147,6 @@ def write_parts(folder, count=3, *, companion=True):
 
 
 def overwrite(path, offset, data):
-    """Overwrite bytes of a file."""
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(data)

@@ -118,8 +118,6 @@ def test_zipfile_methods_that_are_refused(method):
         ArchiveReader(MemorySource(target.getvalue())).check()
 
 
-# --- programs -------------------------------------------------------------------------------------
-
 FILES = ("zarr.json", "0", "labels", "empty")
 OUT = "../out.zip"
 PROGRAMS = {

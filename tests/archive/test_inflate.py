@@ -173,8 +173,6 @@ def test_other_methods_are_refused_by_name(method, name):
     assert caught.value.hint
 
 
-# --- which decoder --------------------------------------------------------------------------------
-
 # Reads a stored, a deflated and a Deflate64 entry, and tells before and after each what has been loaded.
 PROGRAM = """
 import json, sys, zipfile

@@ -136,8 +136,6 @@ def test_a_hundred_overlaps_are_enough():
     assert overlapping_pairs(forged().columns) == []
 
 
-# --- the local header as witness ------------------------------------------------------------------
-
 WIDE = {"compressed": SENTINEL, "uncompressed": SENTINEL}
 STREAMED = {"crc32": 0, "compressed": 0, "uncompressed": 0}
 

@@ -14,13 +14,6 @@ from ozx.places.remote.source import RemoteSource
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
 
-def read_both_ways(reader, *arguments) -> bytes:
-    """Read by a fresh reader asynchronously and by the given one; both must agree."""
-    value = reader.read(*arguments)
-    assert asyncio.run(reader.read_async(*arguments)) == value
-    return value
-
-
 class TestBudget:
     def test_the_last_entry_is_predicted_too(self):
         data = build().build()
@@ -32,7 +25,8 @@ class TestBudget:
     @pytest.mark.parametrize(("offset", "length"), [(0, 0), (300_000, 5), (400_000, 5)])
     def test_nothing_is_asked_for_nothing(self, offset, length):
         with opened(build().build()) as (server, reader):
-            assert read_both_ways(reader, reader.find("0/c/0"), offset, length) == b""
+            where = reader.find("0/c/0"), offset, length
+            assert reader.read(*where) == asyncio.run(reader.read_async(*where)) == b""
             assert server.requests == []
 
 

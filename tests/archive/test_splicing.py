@@ -7,7 +7,7 @@ import pytest
 from cases.archive_builder import Member, extra_field, forge, zip64_extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packed import PROMISE, write_archive
+from packed import PROMISE, write_archive, zip_bytes
 
 from ozx.archive.columns import parse_columns
 from ozx.archive.reader import ArchiveReader
@@ -34,14 +34,6 @@ def contents(archive: bytes) -> dict[str, bytes]:
         return {info.filename: file.read(info) for info in file.infolist()}
 
 
-def by_zipfile(values, method=zipfile.ZIP_STORED):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        for name, value in values.items():
-            archive.writestr(name, value)
-    return file.getvalue()
-
-
 @pytest.mark.ci
 @given(
     st.lists(st.binary(max_size=40), min_size=1, max_size=6),
@@ -55,7 +47,7 @@ def test_all_values_are_the_old_or_the_new_ones(tmp_path_factory, values, others
     if writer == "ozx":
         archive = write_archive(tmp_path_factory.mktemp("a") / "a.ozx", old).read_bytes()
     else:
-        archive = by_zipfile(old, zipfile.ZIP_DEFLATED if writer == "deflated" else zipfile.ZIP_STORED)
+        archive = zip_bytes(old, zipfile.ZIP_DEFLATED if writer == "deflated" else zipfile.ZIP_STORED)
     result = replaced(archive, new)
     assert list(contents(result).items()) == list((old | new).items())
     if writer == "ozx":

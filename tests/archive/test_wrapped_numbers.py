@@ -179,30 +179,18 @@ def test_two_places_of_one_entry_are_refused():
     assert "ozx recover" in caught.value.hint
 
 
-def spoil_order(builder):
-    builder.file_order = [builder.names()[number] for number in (0, 2, 1, 3, 4)]
+SPOILED = {
+    "order": lambda builder: builder.with_(file_order=[f"0/c/{number}" for number in (0, 2, 1, 3, 4)]),
+    "gap": lambda builder: builder.set("0/c/3", before=bytes(70_000)),
+    "start": lambda builder: builder.set("0/c/0", before=builder["0/c/0"].local_header(zip64=False) + b"0"),
+    "offset": lambda builder: builder.set("0/c/3", central={"offset": 5}),
+    "header": lambda builder: builder.set("0/c/2", local={"name": b"0/c/9"}),
+}
 
 
-def spoil_gap(builder):
-    builder.entries[3].before = bytes(70_000)
-
-
-def spoil_header(builder):
-    builder.entries[2].local["name"] = b"0/c/9"
-
-
-def spoil_start(builder):
-    builder.entries[0].before = builder.entries[0].local_header(zip64=False) + builder.entries[0].data
-
-
-def spoil_offset(builder):
-    builder.entries[3].central["offset"] = 5
-
-
-@pytest.mark.parametrize("spoil", [spoil_order, spoil_gap, spoil_start, spoil_offset, spoil_header])
+@pytest.mark.parametrize("spoil", SPOILED)
 def test_entries_that_do_not_fill_the_file_in_order_are_refused(spoil):
-    builder = built(0, MODULUS + 7, 5, 2 * GIB, 8)
-    spoil(builder)
+    builder = SPOILED[spoil](built(0, MODULUS + 7, 5, 2 * GIB, 8))
     with pytest.raises(FormatError) as caught:
         reader = opened(builder)
         for index in range(len(reader)):

@@ -13,25 +13,12 @@ from ozx.atomic.tree_record import TreeRecord
 from ozx.errors import ResourceError, UsageError
 
 
-@pytest.fixture
-def no_renameat2(monkeypatch):
-    """A system, or file system, without renameat2."""
-    monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
-
-
-@pytest.fixture(params=["with renameat2", "without renameat2"])
-def systems(request):
-    """Both kinds of systems."""
-    if request.param == "without renameat2":
-        request.getfixturevalue("no_renameat2")
-
-
 def make_old(path):
     path.mkdir()
     (path / "old").write_text("old", encoding="ascii")
 
 
-@pytest.mark.usefixtures("systems")
+@pytest.mark.usefixtures("has_exchange")
 def test_an_existing_directory_is_exchanged_in_one_step_or_two(tmp_path):
     make_old(tmp_path / "d")
     with pytest.raises(UsageError, match="exists already"):
@@ -131,10 +118,7 @@ CHANGES = {
 
 @pytest.mark.posix("folders are exchanged in two steps there, and .old must be free")
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("has_exchange", [True, False])
-def test_what_changed_while_its_successor_was_made_is_kept_and_named(tmp_path, monkeypatch, change, has_exchange):
-    if not has_exchange:
-        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
+def test_what_changed_while_its_successor_was_made_is_kept_and_named(tmp_path, change, has_exchange):
     (act, told), path = CHANGES[change], tmp_path / "d"
     make_deep(path)
     if has_exchange:

@@ -8,8 +8,9 @@ import threading
 import pytest
 from atomic_writing import fill, names, write
 from links import make_link
+from stores import join_all, start_all
 
-from ozx.atomic import new_file, renaming
+from ozx.atomic import new_file
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError, UsageError
@@ -146,20 +147,14 @@ def test_two_threads_write_to_one_name(tmp_path):
             barrier.wait()
             os.write(new.descriptor, data)
 
-    threads = [threading.Thread(target=run, args=(data,)) for data in (b"one", b"two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    join_all(start_all(run, (b"one", b"two")))
     assert (tmp_path / "a").read_bytes() in (b"one", b"two")
     assert names(tmp_path) == ["a"]
 
 
-@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.usefixtures("has_exchange")
 @pytest.mark.parametrize("is_refused", [True, False])
-def test_the_replaced_file_is_looked_at_last(tmp_path, monkeypatch, can_exchange, is_refused):
-    if not can_exchange:
-        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
+def test_the_replaced_file_is_looked_at_last(tmp_path, is_refused):
     (tmp_path / "a").write_bytes(b"old")
     seen = []
 

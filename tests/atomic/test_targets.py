@@ -17,24 +17,18 @@ def make_pipe(path):
     os.mkfifo(path)
 
 
-def make_link_to_device(path):
-    make_link(path, "/dev/null")
-
-
 def make_link_to_pipe(path):
     os.mkfifo(path.with_name("pipe"))
     make_link(path, "pipe")
 
 
-def make_link_to_itself(path):
-    make_link(path, path.name)
-
-
-SPECIAL = [make_pipe, make_socket, make_device, make_link_to_device, make_link_to_pipe, make_link_to_itself]
+SPECIAL = [make_pipe, make_socket, make_device, make_link_to_pipe]
+SPECIAL += [lambda path: make_link(path, "/dev/null"), lambda path: make_link(path, path.name)]
+KINDS = ["pipe", "socket", "device", "link to a pipe", "link to a device", "link to itself"]
 
 
 @pytest.mark.posix("there are no such files here")
-@pytest.mark.parametrize("make", SPECIAL)
+@pytest.mark.parametrize("make", SPECIAL, ids=KINDS)
 @pytest.mark.parametrize("force", [True, False])
 @pytest.mark.parametrize("use", [write, fill])
 def test_only_files_and_folders_are_replaced(tmp_path, make, force, use):
@@ -49,11 +43,9 @@ def test_only_files_and_folders_are_replaced(tmp_path, make, force, use):
 
 
 @pytest.mark.posix("there are no such files here")
-@pytest.mark.parametrize("has_exchange", [True, False])
+@pytest.mark.usefixtures("has_exchange")
 @pytest.mark.parametrize("make", [make_pipe, lambda path: path.mkdir()])
-def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make, has_exchange, monkeypatch):
-    if not has_exchange:
-        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
+def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make):
     (tmp_path / "new").write_bytes(b"new")
     make(tmp_path / "a")
     before = os.lstat(tmp_path / "a")
@@ -108,24 +100,21 @@ class TestFolders:
         assert names(tmp_path / "d") == ["thesis.tex"]
         assert names(tmp_path) == ["d"]
 
-    def test_a_link_to_a_folder_is_replaced_and_nothing_is_left_of_it(self, tmp_path, monkeypatch):
-        for has_exchange in (True, False):
-            if not has_exchange:
-                monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
-            folder = tmp_path / str(has_exchange)
-            (folder / "there").mkdir(parents=True)
-            (folder / "there" / "zarr.json").write_bytes(b"{}")
-            make_link(folder / "d", "there")
-            fill(folder / "d", force=True)
-            assert names(folder) == ["d", "there"]
-            assert not (folder / "d").is_symlink()
-            assert names(folder / "there") == ["zarr.json"]
+    @pytest.mark.usefixtures("has_exchange")
+    def test_a_link_to_a_folder_is_replaced_and_nothing_is_left_of_it(self, tmp_path):
+        (tmp_path / "there").mkdir()
+        (tmp_path / "there" / "zarr.json").write_bytes(b"{}")
+        make_link(tmp_path / "d", "there")
+        fill(tmp_path / "d", force=True)
+        assert names(tmp_path) == ["d", "there"]
+        assert not (tmp_path / "d").is_symlink()
+        assert names(tmp_path / "there") == ["zarr.json"]
 
 
 @pytest.mark.posix("lengths are counted in bytes")
 class TestLongNames:
-    def test_directories_with_long_names_are_exchanged_in_two_steps(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
+    @pytest.mark.usefixtures("no_renameat2")
+    def test_directories_with_long_names_are_exchanged_in_two_steps(self, tmp_path):
         for name in ("細" * 85, "細" * 84 + "abc", "n" * 255):
             fill(tmp_path / name)
             fill(tmp_path / name, replace_folder=True)
@@ -139,8 +128,8 @@ class TestLongNames:
 class TestMarkers:
     """What says that an exchange of two directories was cut off."""
 
-    def test_a_link_in_its_place_is_not_followed(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
+    @pytest.mark.usefixtures("no_renameat2")
+    def test_a_link_in_its_place_is_not_followed(self, tmp_path):
         fill(tmp_path / "d")
         (tmp_path / "victim").write_bytes(b"old")
         marker = renaming._marker(str(tmp_path / "d"))

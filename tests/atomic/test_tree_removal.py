@@ -123,36 +123,36 @@ def interfering(function, calls, number, path, act):
     return call
 
 
-@pytest.mark.posix("renames below descriptors of folders")
-def test_a_name_that_was_taken_meanwhile_is_not_overwritten(root, monkeypatch):
-    """Two files came one after the other: the second keeps the name, the first one its name aside."""
-    before, rename = record(root), os.rename
+def replace_before_renaming(monkeypatch, root, act=lambda: None):
+    """Have ``0/c/1`` replaced right before it is renamed, and something done right after."""
+    rename = os.rename
 
     def between(name, new, **options):
         if name == "1":
             replace(root / "0/c/1")
         rename(name, new, **options)
         if name == "1":
-            (root / "0/c/1").write_bytes(b"the second")
+            act()
 
     monkeypatch.setattr(os, "rename", between)
+
+
+@pytest.mark.posix("renames below descriptors of folders")
+def test_a_name_that_was_taken_meanwhile_is_not_overwritten(root, monkeypatch):
+    """Two files came one after the other: the second keeps the name, the first one its name aside."""
+    before = record(root)
+    replace_before_renaming(monkeypatch, root, lambda: (root / "0/c/1").write_bytes(b"the second"))
     assert remove_recorded(before) == ["0/", "0/c/", "0/c/.1.ozx-aside", "0/c/1"]
     assert tree(root) == {"0/c/.1.ozx-aside": b"another", "0/c/1": b"the second"}
 
 
 @pytest.mark.posix("renames below descriptors of folders")
 def test_a_file_gets_its_name_back_where_there_are_no_hard_links(root, monkeypatch):
-    before, rename = record(root), os.rename
-
-    def between(name, new, **options):
-        if name == "1":
-            replace(root / "0/c/1")
-        rename(name, new, **options)
-
     def refuse(*_, **__):
         raise PermissionError(1, "no hard links here")
 
-    monkeypatch.setattr(os, "rename", between)
+    before = record(root)
+    replace_before_renaming(monkeypatch, root)
     monkeypatch.setattr(os, "link", refuse)
     assert remove_recorded(before) == ["0/", "0/c/", "0/c/1"]
     assert (root / "0/c/1").read_bytes() == b"another"

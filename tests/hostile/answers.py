@@ -29,11 +29,6 @@ def by_store(path: Path, expected: Values) -> str:
         return compared(unmarked(contents(store)), expected)
 
 
-def by_info(path: Path, expected: Values) -> str:
-    assert ozx.inspect(path).to_dict()["entries"] >= 0
-    return "read"
-
-
 def by_validate(path: Path, expected: Values) -> str:
     """Return the rules that the container breaks; faults of a file never raise errors here."""
     found = {finding.id for finding in ozx.validate(path, revision="r2").findings}
@@ -80,7 +75,7 @@ def compared(found: Values, expected: Values) -> str:
 DOORS: dict[str, Callable[[Path, Values], str]] = {
     "open": by_open,
     "store": by_store,
-    "info": by_info,
+    "info": lambda path, expected: "read" if ozx.inspect(path).to_dict()["entries"] >= 0 else "none",
     "validate": by_validate,
     "unpack": by_unpack,
     "recover": by_recover,

@@ -21,7 +21,7 @@ from unittest import mock
 from cases import archive_builder
 from cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 from hierarchies import multiscales
-from packed import write_archive
+from packed import write_archive, zip_bytes
 from stores import put
 
 import ozx
@@ -193,14 +193,6 @@ def wrapped_archive(values: Values, *, deflated: Iterable[str] = (), streamed: b
         return builder.set_end(entries=len(values) % _COUNTS, here=len(values) % _COUNTS).build()
 
 
-def _by_zipfile(values: Values, method: int) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
-        for name, value in values.items():
-            archive.writestr(name, value)
-    return stream.getvalue()
-
-
 def _rewritten(values: Values) -> bytes:
     """Write with zipfile, which lists the two versions of a replaced value; delete another entry from the directory."""
     stream = io.BytesIO()
@@ -256,7 +248,7 @@ def bases() -> tuple[Base, ...]:
     # Nothing but inflating shows how often the size of a compressible value wrapped.
     pixels = [name for name in long if not is_metadata_key(name)]
     small = {"zarr.json": group(), "0/c/0/0": b"inner"}
-    inner = _by_zipfile(small, zipfile.ZIP_STORED)
+    inner = zip_bytes(small, zipfile.ZIP_STORED)
     nested = values | {"OME/a.zip": inner}
     with tempfile.TemporaryDirectory(prefix="ozx-damage-") as name:
         folder = Path(name)
@@ -271,8 +263,8 @@ def bases() -> tuple[Base, ...]:
         Base("streamed, stored, sparse", _streamed(holes, signature=False), holes),
         Base("streamed, deflated", _streamed(odd, deflated=True), odd),
         Base("streamed, ZIP64", _streamed(values, classic=False), values),
-        Base("by zipfile, stored", _by_zipfile(holes, zipfile.ZIP_STORED), holes),
-        Base("by zipfile, deflated", _by_zipfile(odd, zipfile.ZIP_DEFLATED), odd),
+        Base("by zipfile, stored", zip_bytes(holes, zipfile.ZIP_STORED), holes),
+        Base("by zipfile, deflated", zip_bytes(odd, zipfile.ZIP_DEFLATED), odd),
         Base("by zipfile, rewritten", _rewritten(values), values, others={"0/c/1/1": _pixels(99)}),
         Base("built, an archive in a value", ArchiveBuilder.of(nested).build(), nested, others=small),
         Base("built, with free space", _with_gaps(holes), holes),

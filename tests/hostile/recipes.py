@@ -29,8 +29,6 @@ VALID = {name: entry.value for name, entry in zip(valid().names(), valid().entri
 
 @dataclass
 class Recipe:
-    """One hostile archive."""
-
     name: str  # the fault of the archive
     make: Callable[[], ArchiveBuilder | bytes]
     read: str  # the answer of `ozx.open` and `ozx.OzxStore`, which make the same checks, to reading every value

@@ -61,7 +61,8 @@ def run_once(chance: random.Random, base: Path, home: Path, address: str) -> Non
 
     after = tree(project)
     lines = [json.loads(line) for line in after.pop("run.jsonl").splitlines()]
-    made = set() if verb == "validate" else {f"{name}{_middle(verb)}{_ENDINGS[verb]}" for name in names}
+    middle = "" if verb in ("pack", "import") else ".packed"
+    made = set() if verb == "validate" else {f"{name}{middle}{_ENDINGS[verb]}" for name in names}
     assert {os.path.normpath(line["source"]) for line in lines} == {
         str(project / "raw" / f"{n}{ending}") for n in names
     }
@@ -73,10 +74,6 @@ def run_once(chance: random.Random, base: Path, home: Path, address: str) -> Non
     assert {os.path.relpath(line["source"], project) for line in lines if line["source_removed"]} == removed
     for name in made:
         _check(project / "out" / name, fill)
-
-
-def _middle(verb: str) -> str:
-    return "" if verb in ("pack", "import") else ".packed"
 
 
 def _check(path: Path, fill: int) -> None:

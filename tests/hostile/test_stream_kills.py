@@ -167,9 +167,6 @@ def test_killed_inside_a_write_of_metadata(tmp_path, layout, pages):
     assert deadly >= 1
 
 
-# --- read meanwhile -------------------------------------------------------------------------------
-
-
 def follow(out, whole, seconds=100):
     """Read all that appears until the stream ends; return its last state and the lengths that were seen."""
     group, lengths = None, []

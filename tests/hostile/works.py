@@ -32,8 +32,6 @@ VALUES = {"zarr.json": group(), "0/zarr.json": array([64, 64], [32, 32])} | CHUN
 
 @dataclass(frozen=True)
 class Work:
-    """A writing operation."""
-
     name: str
     command: str  # the command of `ozx` that runs it; empty if only Python can run it
     run: Callable[[Path], object]  # runs it in a given folder
@@ -144,12 +142,6 @@ def put_cached(folder: Path, *, old: bool) -> None:
         picture.write_bytes(b"a picture of what was there before")
 
 
-def put_complete(folder: Path, *, old: bool) -> None:
-    """Make the files of a run that was interrupted before its last step."""
-    del old
-    shutil.copyfile(folder / "cells.ozx", folder / "image.ozx")
-
-
 def calling(verb: Callable[..., object], *names: str, **options: Any) -> Callable[[Path], object]:
     """Return a function that calls a verb with these paths below a folder."""
     return lambda folder: verb(*(folder / name for name in names), **options)
@@ -188,7 +180,8 @@ WORKS = [
         ("image.ozx",),
         is_followed=True,
         starts=(False,),
-        prepare=put_complete,
+        # As a run leaves them that was interrupted before its last step.
+        prepare=lambda folder, old: shutil.copyfile(folder / "cells.ozx", folder / "image.ozx"),
     ),
     Work(
         "pack, and remove the source",

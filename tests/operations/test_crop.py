@@ -30,9 +30,6 @@ def crop(source, tmp_path, region=None, **options):
     return ozx.extract(source, tmp_path / "out.ozx", region=region, force=True, sync=False, **options)
 
 
-# Positions
-
-
 @pytest.mark.parametrize(
     ("region", "start", "stop"),
     [
@@ -100,9 +97,6 @@ def test_region_in_a_unit_of_an_axis_without_a_known_unit_is_refused(tmp_path):
     group.attrs["ome"] = attributes
     with pytest.raises(UsageError, match="axis x has the unit 'pixel', which ozx does not know"):
         crop(tmp_path / "a", tmp_path, "x=1:2um")
-
-
-# Chunks
 
 
 def test_whole_chunks_are_moved(tmp_path):
@@ -205,9 +199,6 @@ def test_damaged_chunk_is_named(tmp_path):
     crop(tmp_path / "a", tmp_path, "y=3:60,x=3:100")
 
 
-# Levels
-
-
 @pytest.mark.parametrize("factor", [3, 4])
 def test_levels_of_other_factors_are_computed_by_halving(tmp_path, factor):
     write_image(tmp_path / "a", (1400, 1200), (128, 128), levels=3, factor=factor)
@@ -280,9 +271,6 @@ def test_ome_zarr_0_6_is_cropped_like_0_5(tmp_path):
     ]
 
 
-# Label images
-
-
 def test_label_images_of_other_sizes_show_the_same_region(tmp_path):
     write_image(tmp_path / "a", (128, 128), (16, 16), levels=1)
     write_labels(tmp_path / "a", ["coarse", "far"])
@@ -297,9 +285,6 @@ def test_label_images_of_other_sizes_show_the_same_region(tmp_path):
     assert any("labels/far: left out: it lies outside of the region" in note for note in result.notes)
     crop(tmp_path / "a", tmp_path, "y=64,x=61")
     np.testing.assert_array_equal(read(tmp_path / "out.ozx", "labels/coarse/0"), labels[16:17, 15:16])
-
-
-# Sizes, series, dry runs
 
 
 def test_finest_levels_are_left_out_until_the_crop_fits(tmp_path):

@@ -1,14 +1,12 @@
 """is_ozx: right about good files, silent about bad ones, two reads at the most."""
 
-import io
 import sys
-import zipfile
 
 import pytest
 from hierarchies import FIXTURES, tree
 from hypothesis import given
 from hypothesis import strategies as st
-from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+from packed import PROMISE, pack_tree, sort_values, write_archive, zip_bytes, zip_values
 
 from ozx.errors import UsageError
 from ozx.ome.comment import make_comment
@@ -138,16 +136,9 @@ def test_directories_and_devices_are_not(tmp_path):
         assert not is_ozx("/dev/null")
 
 
-def small_archive():
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("zarr.json", OME)
-    return file.getvalue()
-
-
 @given(st.data())
 def test_damage_never_raises(data):
-    archive = bytearray(small_archive())
+    archive = bytearray(zip_bytes({"zarr.json": OME}))
     for _ in range(data.draw(st.integers(1, 6))):
         archive[data.draw(st.integers(0, len(archive) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(archive)))

@@ -23,7 +23,6 @@ from ozx.store.opening import opened_hierarchy
 
 
 def make(path, levels, axes, **options):
-    """Make an image in a directory."""
     group = new_group(store=LocalStore(path))
     add_image(group, levels, axes, **options)
     return path
@@ -262,9 +261,6 @@ def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
     assert_same(source, tmp_path / "b.tif")
 
 
-# Nodes
-
-
 def test_labels_are_left_out_and_exported_by_name(tmp_path):
     source = FIXTURES / "image.ome.zarr"
     result = ozx.export(source, tmp_path / "a.tif")
@@ -322,9 +318,6 @@ def test_nodes_that_are_no_images(tmp_path):
     zarr.create_group(empty)
     with pytest.raises(UnsupportedError, match="expected images; found no OME-Zarr metadata"):
         ozx.export(empty, tmp_path / "a.tif")
-
-
-# What was imported
 
 
 def assert_round(first, tmp_path):
@@ -490,9 +483,6 @@ def test_ome_xml_that_cannot_be_brought_up_to_date(tmp_path, text, message):
     assert note.startswith("OME/METADATA.ome.xml is left out: ")
     assert any(part in note for part in message.split("|"))
     assert_same(source, tmp_path / "a.tif")
-
-
-# What goes wrong
 
 
 @pytest.mark.parametrize(

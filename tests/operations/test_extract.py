@@ -45,9 +45,6 @@ def take(tmp_path):
     return extracted
 
 
-# Levels
-
-
 def test_an_image_with_fewer_levels_keeps_the_nearest(tmp_path, take):
     shutil.copytree(SERIES, tmp_path / "a")
     shutil.rmtree(tmp_path / "a/0")
@@ -59,9 +56,6 @@ def test_an_image_with_fewer_levels_keeps_the_nearest(tmp_path, take):
     )
     with pytest.raises(UsageError, match="no image has any of the levels 3:; the images have at most 3"):
         take(tmp_path / "a", levels="3:")
-
-
-# Regions
 
 
 def write_pixels(path, shape, axes="yx", channels=(), chunks=None, shards="auto"):
@@ -80,9 +74,6 @@ def test_a_region_of_everything_says_why(tmp_path):
     result = extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region="y=0:300,x=100:150")
     assert result.images[0].region == {"y": (0, 320), "x": (96, 160)}
     assert not any("ozx repack" in note for note in result.notes)
-
-
-# Channels
 
 
 @pytest.mark.parametrize(
@@ -242,17 +233,11 @@ def test_any_region_of_any_image(tmp_path_factory, data):
             assert begin > start - 1.5 * max(chunks[at], stop - start) - chunks[at]
 
 
-# Nodes
-
-
 def test_a_label_image_by_itself_loses_the_name_of_its_image(take):
     result, out = take(IMAGE, node="labels/cells", region="y=:64,x=:64")
     assert ome(out)["image-label"].keys() == {"colors", "properties"}
     assert any("'../../'" in note for note in result.notes)
     assert ome(IMAGE, "labels/cells")["image-label"]["source"] == {"image": "../../"}
-
-
-# Sizes
 
 
 def test_what_has_no_levels_and_is_too_large(tmp_path):
@@ -265,9 +250,6 @@ def test_what_has_no_levels_and_is_too_large(tmp_path):
     with pytest.raises(UsageError, match="there are no levels to leave out"):
         extract(tmp_path / "a", tmp_path / "b.ozx", max_size=10)
     extract(tmp_path / "a", tmp_path / "b.ozx", max_size=1000)
-
-
-# Extensions
 
 
 def extend(root, node, *extensions):
@@ -339,9 +321,6 @@ def test_references_from_the_root_and_to_nowhere(copied, tmp_path):
     assert sum("where there is no node" in note for note in result.notes) == 2
 
 
-# Documents
-
-
 def test_copies_of_metadata_that_no_longer_fit_go(tmp_path):
     shutil.copytree(PLATE, tmp_path / "a")
     for node in ("", "A/1", "B"):
@@ -374,9 +353,6 @@ def test_files_that_belong_to_no_image_are_kept(tmp_path):
     assert {"notes.txt", "0/histogram.csv", "0/c/readme", "extra/zarr.json", "extra/c/0"} <= found.keys()
     assert "1/histogram.csv" not in found
     check_part(tmp_path / "a", tmp_path / "b.ozx")
-
-
-# What is asked for in vain
 
 
 def test_an_axis_that_some_images_have(tmp_path):

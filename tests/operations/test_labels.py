@@ -144,9 +144,6 @@ def test_removed_labels_leave_the_file_as_it_was(cells, is_folder):
     assert sorted(os.listdir(cells.parent)) == sorted({"cells.ozx", path.name})
 
 
-# What a mask may be.
-
-
 @pytest.mark.parametrize("ending", ["tif", "npy", "ozx", "zarr"])
 def test_a_mask_may_be_a_file(cells, tmp_path, ending):
     path = tmp_path / f"mask.{ending}"
@@ -245,9 +242,6 @@ def test_large_steps_read_the_mask_in_parts(tmp_path, monkeypatch):
     test_levels_of_other_programs_get_the_nearest_pixels(tmp_path, 4, True)
 
 
-# Colours.
-
-
 def colors_of(path):
     return {item["label-value"]: item["rgba"] for item in ome_of(path, "labels/a")["image-label"]["colors"]}
 
@@ -280,9 +274,6 @@ def test_very_many_labels_get_no_colours(cells):
     assert result.values is None
     assert "no colours are written" in result.notes[0]
     assert "colors" not in ome_of(cells, "labels/a")["image-label"]
-
-
-# Images in plates and series, and other versions.
 
 
 def test_labels_of_a_field_of_a_plate(tmp_path):
@@ -337,9 +328,6 @@ def test_a_link_stays_a_link_and_the_checksum_goes(cells, tmp_path):
     assert ozx.inspect(cells).labels
 
 
-# What is refused.
-
-
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
@@ -388,9 +376,6 @@ def test_a_damaged_mask_is_named(cells, tmp_path):
         with pytest.raises(FormatError) as caught:
             add(cells, "nuclei", tmp_path / name)
         assert caught.value.path == str(tmp_path / name)
-
-
-# Bytes, kills and full disks.
 
 
 @pytest.mark.posix("copy_file_range", on="linux")

@@ -131,9 +131,6 @@ def test_an_output_inside_another_hierarchy_is_refused(tmp_path, image, marker):
     assert os.listdir(other) == []
 
 
-# verify, remove-source, checksum, resume
-
-
 @pytest.mark.parametrize("what", ["value", "missing"])
 def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, monkeypatch, what):
     root = shutil.copytree(image, tmp_path / "h")
@@ -173,9 +170,6 @@ def test_the_system_is_asked_to_sync_before_the_source_goes(tmp_path, image):
     forgotten = next(n for n, line in enumerate(lines) if "fadvise64(" in line and "/a.ozx>" in line)
     removed = next(n for n, line in enumerate(lines) if "unlink" in line and ".ozx-aside" in line)
     assert synced < folder < forgotten < removed
-
-
-# The source is removed only as it was packed
 
 
 def after(monkeypatch, owner, name, act):
@@ -464,9 +458,6 @@ def test_resume_knows_a_source_that_an_earlier_run_removed_by_its_manifest(tmp_p
             pack(tmp_path / f"{source}.ome.zarr", **options)
     with pytest.raises(FileNotFoundError, match="no such directory"):
         pack(tmp_path / "c.ome.zarr", tmp_path / "a.ozx", resume=True, remove_source=True)
-
-
-# many sources
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

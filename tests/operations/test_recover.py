@@ -56,24 +56,6 @@ def _array_of(key):
 
 
 @pytest.fixture
-def attempt(tmp_path):
-    """A function that recovers bytes and returns the result and the new file's values."""
-
-    def attempt(data, name="broken.ozx"):
-        broken, out = tmp_path / name, tmp_path / "out" / "a.ozx"
-        out.parent.mkdir(exist_ok=True)
-        broken.write_bytes(data)
-        with warnings.catch_warnings():
-            # Damage makes such keys; tests/cli/test_unknown_metadata.py looks at the warning itself.
-            warnings.filterwarnings("ignore", message=".* keys that ozx does not understand")
-            result = recover(broken, out, force=True, sync=False)
-        assert broken.read_bytes() == data
-        return result, unmarked(values_of(out))
-
-    return attempt
-
-
-@pytest.fixture
 def packed(hierarchy, tmp_path):
     return pack_tree(hierarchy, tmp_path / "whole.ozx")
 
@@ -81,9 +63,6 @@ def packed(hierarchy, tmp_path):
 @pytest.fixture
 def cells(tmp_path):
     return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "whole.ozx")
-
-
-# --- whole, cut off, flipped ------------------------------------------------------------------------------------------
 
 
 def test_a_whole_file_comes_back_as_it_is(packed, attempt):
@@ -184,9 +163,6 @@ def test_every_flip_in_a_name_of_the_directory_is_repaired(cells, attempt):
     for position in range(name, name + len(columns.raw_name(30))):
         for mask in (1, 2, 3, 0x80):
             assert check_flip(data, expected, position, mask, attempt) == set()
-
-
-# --- damage of other kinds --------------------------------------------------------------------------------------------
 
 
 def test_without_directory_or_end_records(cells, attempt):
@@ -295,9 +271,6 @@ def test_the_last_of_several_values_counts_without_a_directory(tmp_path, attempt
     assert result.lost[0].reason == "it is cut off by the end of the file; an earlier value was taken"
 
 
-# --- other writers ----------------------------------------------------------------------------------------------------
-
-
 def write_foreign(writer, source, path):
     """Write the files of directory `source` by another program; None where that is not there."""
     names = sorted(tree(source), key=lambda key: (not key.endswith("zarr.json"), key))
@@ -372,9 +345,6 @@ def test_archives_of_other_writers_without_their_directory(tmp_path, attempt, wr
         whole = {info.filename for info, stop in zip(infos, starts[1:], strict=True) if stop + 4 <= length}
         present = {name: expected[name] for name in whole if not name.endswith("/")}
         assert metadata_complete(present).keys() <= values.keys()
-
-
-# --- our own unfinished files -----------------------------------------------------------------------------------------
 
 
 def kill_writer(path, mode, values, replaced):
@@ -453,9 +423,6 @@ def test_a_writer_at_work_is_left_alone(tmp_path):
     descriptor = open_for_reading(os.fspath(tmp_path / "a.ozx"))
     assert lock_file(descriptor)
     os.close(descriptor)
-
-
-# --- what is missing of the hierarchy ---------------------------------------------------------------------------------
 
 
 def damage(path, *keys, without_directory=False):
@@ -588,9 +555,6 @@ def test_other_files_come_back_and_keys_that_cannot_be_do_not(tmp_path, attempt)
     result, found = attempt(data)
     assert found == values
     assert {entry.name for entry in result.lost} == {*wrong, "0xc/0/1"}
-
-
-# --- refused ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

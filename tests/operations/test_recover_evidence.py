@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 from cases.archive_builder import ArchiveBuilder, array, group
-from packed import unmarked, values_of
 
 from ozx.archive.reader import ArchiveReader
-from ozx.operations.recover import recover
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": letter * 4 for n, letter in enumerate((b"A", b"B", b"C", b"D"))}
 VALUES = {"zarr.json": group(), "0/zarr.json": array([4, 4], [2, 2]), **CHUNKS}
@@ -19,19 +17,6 @@ SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"
 
 def build(values=VALUES):
     return ArchiveBuilder.of(values).classic()
-
-
-@pytest.fixture
-def attempt(tmp_path):
-    """A function that recovers bytes and returns the result and the new file's values."""
-
-    def attempt(data):
-        broken, out = tmp_path / "broken.ozx", tmp_path / "out.ozx"
-        broken.write_bytes(data)
-        result = recover(broken, out, force=True, sync=False)
-        return result, unmarked(values_of(out))
-
-    return attempt
 
 
 @pytest.mark.parametrize("deflated", [False, True])

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from stores import join_all, start_all
 from streams import assert_same_images, assert_valid, wait_until_encoded
 
 import ozx
@@ -158,11 +159,7 @@ def test_frames_are_copied_and_several_threads_write(out):
             frames.write(frame, (t, channel))
 
     with stream(out, shape=PIXELS.shape, **WORDS) as frames:
-        threads = [threading.Thread(target=take, args=[channel]) for channel in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        join_all(start_all(take, range(2)))
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
 
 

@@ -120,8 +120,6 @@ def test_values_that_cannot_be_encoded_are_refused(monkeypatch):
         transcode(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
 
 
-# Codecs -----------------------------------------------------------------------------------------------
-
 LITTLE = BytesCodec(endian="little")
 
 
@@ -200,9 +198,6 @@ def test_legal_documents_that_zarr_refuses():
     )
 
 
-# Zarr v2 ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("dtype", "fill"), [("<M8[ns]", "1970-01-01"), ("<f4", 0), ("<U3", ""), ("<c8", 0), ("|b1", False)]
 )
@@ -219,9 +214,6 @@ def test_codecs_of_zarr_v2_that_are_not_installed():
     document = json.loads(values[".zarray"]) | {"filters": [{"id": "imagecodecs_jpeg"}]}
     with pytest.raises(UnsupportedError, match="the codec imagecodecs_jpeg, which is not installed"):
         transcode({**values, ".zarray": json.dumps(document).encode()})
-
-
-# Damage -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -277,9 +269,6 @@ def test_memory_that_is_missing_is_no_damage(monkeypatch):
         transcode(values, chunks=(16, 16))
 
 
-# The same input, the same bytes -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shards", ["none", (16, 16)], ids=str)
 @pytest.mark.parametrize(
     "compressors", [GzipCodec(), [GzipCodec(), Crc32cCodec()], {"name": "numcodecs.gzip"}], ids=str
@@ -303,9 +292,6 @@ def test_time_that_cannot_be_taken_out():
     with pytest.raises(UnsupportedError, match="gzip as the last codec; found bytes, gzip, zstd"):
         transcode(values, chunks=(8, 8))
     check(values, chunks=(8, 8), codec=ZSTD)
-
-
-# Memory -----------------------------------------------------------------------------------------------
 
 
 def high_water_mark():

@@ -1,7 +1,6 @@
 """Each fault that is repaired: what is read is what it was before, and the rule that was broken is named."""
 
 import json
-import os
 import re
 import struct
 import zlib
@@ -26,6 +25,7 @@ from ozx.validation.rules.table import RULES
 
 GROUP = json.dumps({"attributes": {}, "zarr_format": 3, "node_type": "group"}, indent=2).encode()
 ALL = list(VALUES)
+WRITE = {"archive": lambda path, values: build(values).write(path), "directory": write_tree}
 
 
 def renamed(builder, change):
@@ -49,11 +49,6 @@ def unicode_path(builder):
     field = struct.pack("<BI", 1, zlib.crc32(b"notes/\xff.txt")) + "notes/é.txt".encode()
     extra = struct.pack("<HH", 0x7075, len(field)) + field
     return builder.set("notes/é.txt", name=b"notes/\xff.txt", flags=0, central={"extra": extra}, local={"extra": extra})
-
-
-def folder_by_attributes(builder):
-    """As old programs for Unix wrote folders: no slash, but the attributes of a directory."""
-    return builder.add("labels", at=4, central={"external": 0o040755 << 16})
 
 
 CASES = {
@@ -83,7 +78,10 @@ CASES = {
         ("zip/name", "zip/directory-entry", "rfc9/root"),
     ),
     "folders": (lambda b: b.add("0/").add("OME/", at=5), ("zip/directory-entry",)),
-    "folders by their attributes": (folder_by_attributes, ("zip/directory-entry",)),
+    "folders by their attributes": (  # as old programs for Unix wrote them: without a slash
+        lambda b: b.add("labels", at=4, central={"external": 0o040755 << 16}),
+        ("zip/directory-entry",),
+    ),
     "deflated": (lambda b: b.deflate("0/c/3").deflate("0/zarr.json"), ("rfc9/stored",)),
     "Deflate64": (deflate64, ("rfc9/stored",)),
     "data descriptors": (lambda b: b.stream("0/c/3").stream("0/c/4", signature=False), ("repair/data-descriptor",)),
@@ -173,16 +171,11 @@ def test_nodes_with_names_of_litter_are_kept(tmp_path, name):
             assert source.left_out == (f"{name}/0/.DS_Store",)
 
 
-@pytest.mark.parametrize("is_zipped", [True, False])
+@pytest.mark.parametrize("kind", WRITE)
 @pytest.mark.parametrize("name", ["cells~", "._x"])
-def test_a_root_with_the_name_of_litter_is_found(tmp_path, name, is_zipped):
-    path = tmp_path / "a.zip"
-    if is_zipped:
-        below(f"{name}/".encode())(build()).write(path)
-    else:
-        path = tmp_path / "h"
-        write_tree(path / name, VALUES)
-    with open_repaired(Place.parse(path)) as source:
+def test_a_root_with_the_name_of_litter_is_found(tmp_path, name, kind):
+    WRITE[kind](tmp_path / "h", {f"{name}/{key}": value for key, value in VALUES.items()})
+    with open_repaired(Place.parse(tmp_path / "h")) as source:
         assert contents(source) == VALUES
 
 
@@ -211,17 +204,11 @@ def test_sentences_name_what_they_are_about(tmp_path):
         )
 
 
-# --- metadata -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["archive", "directory"])
+@pytest.mark.parametrize("kind", WRITE)
 def test_missing_groups_are_written(tmp_path, kind):
     values = VALUES | {"plate/A/1/zarr.json": group(None), "plate/A/2/0/zarr.json": array([1], [1])}
     del values["labels/zarr.json"]
-    if kind == "archive":
-        build(values).write(tmp_path / "a")
-    else:
-        write_tree(tmp_path / "a", values)
+    WRITE[kind](tmp_path / "a", values)
     ids, found = repair(tmp_path / "a")
     missing = ("labels/zarr.json", "plate/zarr.json", "plate/A/zarr.json", "plate/A/2/zarr.json")
     assert found == sort_values(values | dict.fromkeys(missing, GROUP))
@@ -246,8 +233,6 @@ def test_copies_that_do_not_are_dropped(tmp_path, change):
     assert json.loads(found["zarr.json"]) == json.loads(VALUES["zarr.json"])
     assert "repair/consolidated" in ids
 
-
-# --- what is refused ------------------------------------------------------------------------------
 
 # tests/hostile/recipes.py has more: names, kinds and sizes that repack refuses.
 REFUSED = {
@@ -304,21 +289,16 @@ def test_refused_in_directories(tmp_path, name):
 
 @pytest.mark.posix("there are no such names")
 def test_backslashes_in_the_names_of_files_are_refused(tmp_path):
-    if os.sep == "\\":
-        pytest.skip("there they are none")
     write_tree(tmp_path, VALUES | {"0\\c\\99": b""})
     with pytest.raises(FormatError) as caught:
         open_repaired(Place.parse(tmp_path))
     assert caught.value.rule == "zip/name"
 
 
-@pytest.mark.parametrize("kind", ["archive", "directory"])
+@pytest.mark.parametrize("kind", WRITE)
 def test_several_hierarchies_are_named(tmp_path, kind):
     values = {f"{name}.zarr/{key}": value for name in "abcdefg" for key, value in VALUES.items()} | {"x.txt": b""}
-    if kind == "archive":
-        build(values).write(tmp_path / "h")
-    else:
-        write_tree(tmp_path / "h", values)
+    WRITE[kind](tmp_path / "h", values)
     with pytest.raises(UsageError) as caught:
         open_repaired(Place.parse(tmp_path / "h"))
     assert "found 7 nodes without a common root: 'a.zarr', 'b.zarr', " in caught.value.message
@@ -367,9 +347,6 @@ def test_what_does_not_exist(tmp_path):
         open_repaired(Place.parse(tmp_path / "a.zip"))
 
 
-# --- cost -----------------------------------------------------------------------------------------
-
-
 def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeypatch):
     values = {key: value for key, value in VALUES.items() if key.isascii()}
     build(values).write(tmp_path / "a.ozx")
@@ -393,9 +370,6 @@ def test_a_url(tmp_path):
         source.close()
     with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF image"):
         open_repaired(Place.parse(server.url))
-
-
-# --- any of it together ---------------------------------------------------------------------------
 
 
 DAMAGES = [

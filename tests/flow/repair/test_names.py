@@ -12,15 +12,11 @@ from ozx.flow.repair import names as repaired_names
 from ozx.flow.repair.names import repair_names
 
 
-def columns_of(names):
-    members = [Member(name, flags=0 if name.isascii() else UTF8) for name in names]
-    return parse_columns(b"".join(member.central_header(0) for member in members), len(members))
-
-
 def outcome(names):
     """Return all there is to know of names once repaired, or why they are refused."""
+    headers = [Member(name, flags=0 if name.isascii() else UTF8).central_header(0) for name in names]
     try:
-        repaired = repair_names(columns_of(names), "a.zip")
+        repaired = repair_names(parse_columns(b"".join(headers), len(headers)), "a.zip")
     except FormatError as error:
         return error.rule
     found = list(repaired.names.iter_raw_names()), repaired.rows.tolist(), repaired.legacy, repaired.litter

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+from functools import partial
 
 import pytest
 from cases.archive_builder import ArchiveBuilder
@@ -20,11 +21,7 @@ from ozx.progress import NO_PROGRESS
 BUFFER, PIECE = 1 << 20, 8 << 20
 
 
-def write_with(jobs):
-    return lambda writer, entries, progress: fast_assembling.write_entries(writer, entries, progress, jobs)
-
-
-FAST = [pytest.param(write_with(jobs), id=f"{jobs} jobs") for jobs in (1, 3)]
+FAST = [pytest.param(partial(fast_assembling.write_entries, jobs=jobs), id=f"{jobs} jobs") for jobs in (1, 3)]
 if not fast_assembling.is_available():  # several threads then have one position to write at: it is never used
     FAST = [pytest.param(archive_sink.write_entries, id="plain instead")]
 WAYS = [pytest.param(archive_sink.write_entries, id="plain"), *FAST]

@@ -1,6 +1,7 @@
 """Objects below a URL after an error: ozx removes what it wrote, and nothing that another program wrote."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,10 +40,13 @@ class Client:
 
     def put(self, body, mark, *, replace):
         self.server.requests.append(("put", self.key))
+        self._keep(body.read(), mark, replace)
+
+    def _keep(self, data, mark, replace):
         self.server.before(self.key)
         if self.key in self.server.objects and not replace:
             raise UsageError("the object exists already")
-        self.server.objects[self.key] = body.read(), mark
+        self.server.objects[self.key] = data, mark
         self.server.after(self.key)
 
     def begin(self, mark, *, replace):
@@ -52,12 +56,7 @@ class Client:
         self.parts[number] = body.read()
 
     def complete(self, parts):
-        mark, replace = self.begun
-        self.server.before(self.key)
-        if self.key in self.server.objects and not replace:
-            raise UsageError("the object exists already")
-        self.server.objects[self.key] = b"".join(self.parts[number] for number in range(parts)), mark
-        self.server.after(self.key)
+        self._keep(b"".join(self.parts[number] for number in range(parts)), *self.begun)
 
     def abort(self):
         pass
@@ -67,15 +66,10 @@ class Client:
         self.server.objects.pop(self.key, None)
 
 
-class Folder:
-    def __init__(self, url):
-        self.url = self.name = url
-
-
 @pytest.fixture
 def server(monkeypatch):
     server = Server()
-    monkeypatch.setattr(prefix, "RemoteFolder", Folder)
+    monkeypatch.setattr(prefix, "RemoteFolder", lambda url: SimpleNamespace(url=url, name=url))
     for module in (prefix, upload):
         monkeypatch.setattr(module, "S3Object", lambda url, options=None: Client(server, url))
     return server

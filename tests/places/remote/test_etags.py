@@ -13,7 +13,7 @@ from ozx.places.remote.folder import RemoteFolder
 
 IMAGE = FIXTURES / "image.ome.zarr"
 CHUNK = "/0/c/0/0/0"
-HEADERS = {"Content-Length": "1"}
+HEADERS, ENCRYPTED = {"Content-Length": "1"}, {"x-amz-server-side-encryption": "AES256"}
 DAMAGED = "do not have the MD5"
 
 
@@ -42,28 +42,21 @@ class Reading(RemoteFolder):
         self.read("key")
 
 
-class TestDecisions:
-    def test_two_different_reads(self):
-        with pytest.raises(ResourceError, match=DAMAGED):
-            Reading().check(md5(b"a").hex(), b"x", b"y")
-
-    def test_the_same_wrong_bytes_twice_after_an_agreement(self):
-        reading = Reading()
-        reading.check(md5(b"a").hex(), b"a")
-        with pytest.raises(ResourceError, match=DAMAGED):
-            reading.check(md5(b"b").hex(), b"x", b"x")
-
-    def test_the_same_wrong_bytes_twice_before_an_agreement(self):
-        reading = Reading()
-        reading.check(md5(b"b").hex(), b"x", b"x")
-        with pytest.raises(ResourceError, match=DAMAGED):
-            reading.check(md5(b"a").hex(), b"a")
-
-    def test_encryption_with_keys_of_s3_keeps_the_md5(self):
-        reading = Reading({"x-amz-server-side-encryption": "AES256"})
-        reading.check(md5(b"a").hex(), b"a")
-        with pytest.raises(ResourceError, match=DAMAGED):
-            reading.check(md5(b"b").hex(), b"x", b"x")
+@pytest.mark.parametrize(
+    ("headers", "right", "damaged"),
+    [
+        pytest.param(HEADERS, None, (b"a", b"x", b"y"), id="two different reads"),
+        pytest.param(HEADERS, (b"a", b"a"), (b"b", b"x", b"x"), id="the same wrong bytes twice after an agreement"),
+        pytest.param(HEADERS, (b"b", b"x", b"x"), (b"a", b"a"), id="the same wrong bytes twice before an agreement"),
+        pytest.param(ENCRYPTED, (b"a", b"a"), (b"b", b"x", b"x"), id="keys of S3, which keep the MD5"),
+    ],
+)
+def test_what_is_damaged(headers, right, damaged):
+    reading = Reading(headers)
+    if right is not None:
+        reading.check(md5(right[0]).hex(), *right[1:])
+    with pytest.raises(ResourceError, match=DAMAGED):
+        reading.check(md5(damaged[0]).hex(), *damaged[1:])
 
 
 @pytest.fixture
