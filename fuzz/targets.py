@@ -71,11 +71,11 @@ def local_headers(data: bytes) -> None:
     """Find values by their local headers; check that each value has the length and CRC-32 that its entry states."""
     source = MemorySource(data)
     try:
-        evidence = merge_directory(source, scan_archive(source))
+        found = merge_directory(source, scan_archive(source))
     except OzxError:
         return
-    for index in evidence.order.tolist():
-        entry = evidence.entries[index]
+    for index in found.order.tolist():
+        entry = found.entries[index]
         if entry.size <= MOST_INFLATED:
             value = b"".join(iter_found_value(source, entry))
             assert (len(value), crc32(value)) == (entry.size, entry.crc32)

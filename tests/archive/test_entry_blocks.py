@@ -28,9 +28,9 @@ def archive(request, tmp_path):
 
 def read_all(path):
     reader = ArchiveReader(str(path))
-    spans = entry_ranges(reader, np.arange(len(NAMES)))
-    block = memoryview(reader.source.read_at(0, spans[-1].stop))
-    return [bytes(value_in_range(reader, span, block[span.start : span.stop])) for span in spans]
+    places = entry_ranges(reader, np.arange(len(NAMES)))
+    block = memoryview(reader.source.read_at(0, places[-1].stop))
+    return [bytes(value_in_range(reader, place, block[place.start : place.stop])) for place in places]
 
 
 def test_values_are_those_read_one_by_one(archive):

@@ -15,6 +15,7 @@ from zarr.codecs import BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, Trans
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.images.writing.downsampling import halve
 
 IMAGE = FIXTURES / "image.ome.zarr"
 
@@ -224,6 +225,16 @@ def test_named_levels_are_all_kept(tmp_path):
     np.testing.assert_array_equal(found["1"][...], halved[1:50, 1:50])
     assert found["2"].shape == (25, 25)
     assert pixels.shape == (600, 600)
+
+
+@pytest.mark.parametrize("kind", ["median", 7, ["mean"], {"mean": 1}])
+def test_levels_of_an_unknown_method_are_computed_by_the_mean(tmp_path, kind):
+    group = write_image(tmp_path / "a", (700, 700), (64, 64), levels=2)
+    first = group["0"][...]
+    (multiscale,) = group.attrs["ome"]["multiscales"]
+    group.attrs["ome"] = {**group.attrs["ome"], "multiscales": [{**multiscale, "type": kind}]}
+    crop(tmp_path / "a", tmp_path, "y=1:699")
+    np.testing.assert_array_equal(read(tmp_path / "out.ozx", "1"), halve(first[1:699], (0, 1), "mean"))
 
 
 def test_levels_stay_along_axes_that_they_do_not_shorten(tmp_path):

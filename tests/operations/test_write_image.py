@@ -411,6 +411,7 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"downsample": 3}, "expected auto, none, or the axes to halve, as in z,y,x; got 3"),
     ({"downsample": ["y", None]}, "no axis 'None'"),
     ({"method": "median"}, "mean, nearest, mode"),
+    ({"method": ["mean"]}, "mean, nearest, mode"),
     ({"downsample": "q"}, "no axis 'q'"),
     ({"codec": "jpeg"}, "expected one of the codecs"),
     ({"shards": "y=100"}, "a multiple of the chunk's length"),

@@ -42,6 +42,23 @@ def test_what_needs_nothing_is_the_same_object(document):
     assert normalise_document(data, "") is data
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        GROUP | {"extensions": [{"name": "example.optional", "must_understand": False}]},
+        GROUP | {"example": {"name": "example.optional", "must_understand": False}},
+        GROUP | {"consolidated_metadata": {"kind": "example", "must_understand": False}},
+        {"node_type": "array", "storage_transformers": [{"name": "example.optional", "must_understand": False}]},
+    ],
+)
+def test_handlers_of_what_may_be_ignored_are_not_asked(document):
+    def understands(point, value):
+        pytest.fail(f"asked for {point} {value}")
+
+    left = json.loads(normalise_document(json.dumps(document).encode(), "", understands))
+    assert left == {name: value for name, value in document.items() if name in ("node_type", *GROUP)}
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff{}", b'{"a":' * 100_000, b"[" * 100_000])
 def test_what_is_no_json_object_names_the_node(data):
     with pytest.raises(FormatError, match=r"^labels/cells/zarr\.json: expected") as caught:

@@ -57,12 +57,12 @@ def entry_range(reader: ArchiveReader, index: int) -> EntryRange:
     return value_range(reader, EntryRange(index, start, min(stop, limit), limit))
 
 
-def value_range(reader: ArchiveReader, span: EntryRange) -> EntryRange:
-    """Return the range of the value alone if the local header was checked meanwhile; else the span unchanged."""
-    start = int(reader.checked_offsets[span.entry])
+def value_range(reader: ArchiveReader, place: EntryRange) -> EntryRange:
+    """Return the range of the value alone if the local header was checked meanwhile; else `place` itself."""
+    start = int(reader.checked_offsets[place.entry])
     if start < 0:
-        return span
-    return EntryRange(span.entry, start, start + int(reader.columns.compressed_sizes[span.entry]), span.limit, True)
+        return place
+    return EntryRange(place.entry, start, start + int(reader.columns.compressed_sizes[place.entry]), place.limit, True)
 
 
 def entry_ranges(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntryRange]:
@@ -83,14 +83,14 @@ def entry_ranges(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entr
     return list(map(EntryRange, *(rows.tolist() for rows in (indices, starts, stops, limits, is_checked))))
 
 
-def value_in_range(reader: ArchiveReader, span: EntryRange, data: memoryview) -> memoryview:
-    """Return the checked value of an uncompressed entry; `data` contains the bytes of its span."""
-    index = span.entry
-    if span.is_checked:
+def value_in_range(reader: ArchiveReader, place: EntryRange, data: memoryview) -> memoryview:
+    """Return the checked value of an uncompressed entry; `data` contains the bytes at `place`."""
+    index = place.entry
+    if place.is_checked:
         if crc32(data) != reader.columns.crc32s[index]:
             reader.check_crc32(index, crc32(data))
         return data
-    position = value_position(reader, span, data)
+    position = value_position(reader, place, data)
     size = int(reader.columns.compressed_sizes[index])
     if position + size > len(data):  # the entry's extra fields are longer than usual
         return memoryview(reader.read(index))
@@ -99,23 +99,23 @@ def value_in_range(reader: ArchiveReader, span: EntryRange, data: memoryview) ->
     return value
 
 
-def value_position(reader: ArchiveReader, span: EntryRange, data: memoryview) -> int:
-    """Check the local header of an entry; return the position of its value, relative to the start of its span."""
-    if span.is_checked:
+def value_position(reader: ArchiveReader, place: EntryRange, data: memoryview) -> int:
+    """Check the local header of an entry; return the position of its value, relative to the start of `place`."""
+    if place.is_checked:
         return 0
-    columns, index = reader.columns, span.entry
+    columns, index = reader.columns, place.entry
     header = usual_local_header(columns, index)
-    end = span.start + len(header) + int(columns.compressed_sizes[index])
-    if header and end <= span.limit and data[: len(header)] == header:
-        reader.checked_offsets[index] = span.start + len(header)
+    end = place.start + len(header) + int(columns.compressed_sizes[index])
+    if header and end <= place.limit and data[: len(header)] == header:
+        reader.checked_offsets[index] = place.start + len(header)
         return len(header)
     # Parse the header; a fault in the header raises an error.
-    window = MemorySource(data, reader.source.name, span.start)
+    window = MemorySource(data, reader.source.name, place.start)
     if len(data) >= LOCAL_HEADER.size and local_header_length(data) > len(data):
-        return reader.data_offset(index) - span.start
+        return reader.data_offset(index) - place.start
     offset = reader.checked_data_offset(index, read_local_header(window, columns.header(index)))
     reader.checked_offsets[index] = offset
-    return offset - span.start
+    return offset - place.start
 
 
 def usual_local_header(columns: Columns, index: int) -> bytes:

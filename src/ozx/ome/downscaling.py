@@ -18,7 +18,7 @@ METHODS: dict[Method, str] = {"mean": "the mean", "nearest": "the first", "mode"
 
 def parse_method(text: str) -> Method:
     """Parse the name of a downsampling method."""
-    if text not in METHODS:
+    if text not in tuple(METHODS):  # which compares lists, too, unlike a dictionary
         raise UsageError(f"expected one of the methods {', '.join(METHODS)}; got {text!r}")
     return text
 
@@ -30,7 +30,7 @@ def usual_method(*, is_label: bool) -> Method:
 
 def choose_method(declared: Any, *, is_label: bool) -> Method:
     """Return the method by which the levels of an image are computed: that of its levels, if ozx has it."""
-    can_be = declared in METHODS and not (is_label and declared == "mean")
+    can_be = declared in tuple(METHODS) and not (is_label and declared == "mean")
     return declared if can_be else usual_method(is_label=is_label)
 
 

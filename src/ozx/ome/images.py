@@ -234,6 +234,3 @@ def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
             return
     groups = [path for path, node in nodes.items() if path.isascii() and path.isdigit() and node.node_type == "group"]
     yield from sorted(groups, key=component_order)
-
-
-# The wells of a plate, and the fields in them.

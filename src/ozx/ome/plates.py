@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ozx.errors import UsageError
 from ozx.ome.model import Plate
 from ozx.ome.nodes import Node, ome_at
-from ozx.ome.subset.region import split_names
 from ozx.zarr.keys import join_path
 
 
@@ -52,6 +51,8 @@ def placed_wells(plate: Plate) -> Iterator[tuple[str, tuple[int, int] | None]]:
 
 def parse_field_counts(text: str) -> dict[str, int]:
     """Return the wells of a new plate, each with its number of fields, from a text such as ``A/1=2,B/3=4``."""
+    from ozx.ome.subset.region import split_names  # noqa: PLC0415 (ozx info, which reads plates, does not need it)
+
     wells: dict[str, int] = {}
     for part in split_names(text):
         well, _, count = part.partition("=")

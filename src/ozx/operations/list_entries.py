@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from ozx.archive.records import method_name
 from ozx.calls import public_call
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.sinks.manifest import sha256_line
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
 from ozx.places.place import Place
 from ozx.zarr.keys import paths_above
@@ -182,6 +181,8 @@ def _iter_values(view: ArchiveView | DirectoryView, algorithm: str) -> Iterator[
 
 
 def _iter_sha256(view: ArchiveView | DirectoryView) -> Iterator[str]:
+    from ozx.flow.sinks.manifest import sha256_line  # noqa: PLC0415 (writers of files, which listing does not need)
+
     for key, _, digest in _iter_values(view, "sha256"):
         yield sha256_line(key, digest)
 

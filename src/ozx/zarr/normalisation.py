@@ -9,7 +9,7 @@ behaviour.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -86,13 +86,19 @@ def _check(node: str, understands: Understands, extension: Extension) -> bool:
     return False
 
 
+def _check_required(extensions: Iterable[Extension], check: _Check) -> None:
+    """Check the extensions that a reader must understand; the handlers of others are not even loaded."""
+    for extension in extensions:
+        if extension.must_understand:
+            check(extension)
+
+
 def _normalise(document: Document, check: _Check) -> Document:
     node_type = document.get("node_type")
     if node_type not in ("array", "group"):
         return document
     fields = unknown_fields(document)
-    for extension in (*fields, *listed_extensions(document)):
-        check(extension)
+    _check_required((*fields, *listed_extensions(document)), check)
     if fields or EXTENSIONS in document:
         dropped = {field.name for field in fields} | {EXTENSIONS}
         document = {name: value for name, value in document.items() if name not in dropped}
@@ -106,7 +112,7 @@ def _normalise_group(document: Document, check: _Check) -> Document:
     # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
     if as_object(copies).get("kind") != "inline":
         (extension,) = parse_extensions([copies], "fields")
-        check(replace(extension, name="consolidated_metadata", pointer="/consolidated_metadata"))
+        _check_required([replace(extension, name="consolidated_metadata", pointer="/consolidated_metadata")], check)
     return without_copies(document)
 
 
@@ -125,8 +131,7 @@ def _normalise_array(document: Document, check: _Check) -> Document:
     normal = dict(document)
     if "storage_transformers" in normal:
         found = parse_extensions(normal["storage_transformers"] or [], "storage_transformers", "/storage_transformers")
-        for extension in found:
-            check(extension)
+        _check_required(found, check)
         if found:
             del normal["storage_transformers"]
     if "data_type" in normal:

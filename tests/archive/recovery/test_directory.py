@@ -19,24 +19,24 @@ def hear(data):
     return merge_directory(source, scan_archive(source))
 
 
-def names(evidence):
-    return [evidence.entries.names[index] for index in evidence.order]
+def names(directory):
+    return [directory.entries.names[index] for index in directory.order]
 
 
-def check_named(evidence):
+def check_named(directory):
     """Check that each value, which its size tells, has its true name in one of the headers."""
-    assert sorted(evidence.entries[index].size for index in evidence.order) == [2, 5, 6]
-    for index in evidence.order.tolist():
-        true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
-        assert true in (evidence.entries.names[index], evidence.disputed.get(index))
+    assert sorted(directory.entries[index].size for index in directory.order) == [2, 5, 6]
+    for index in directory.order.tolist():
+        true = NAMES[[2, 5, 6].index(directory.entries[index].size)]
+        assert true in (directory.entries.names[index], directory.disputed.get(index))
 
 
 @pytest.mark.parametrize("value", [b"bytes", b"damaged"])
 def test_bytes_under_the_name_of_a_folder_are_lost(value):
-    evidence = hear(forge([MEMBERS[0], Member(b"folder/", value)]).replace(b"damaged", b"Damaged"))
-    assert names(evidence) == ["zarr.json"]
-    assert [entry.name for entry in evidence.lost] == ["folder/"]
-    assert evidence.lost or not evidence.is_accounted
+    directory = hear(forge([MEMBERS[0], Member(b"folder/", value)]).replace(b"damaged", b"Damaged"))
+    assert names(directory) == ["zarr.json"]
+    assert [entry.name for entry in directory.lost] == ["folder/"]
+    assert directory.lost or not directory.is_accounted
 
 
 @pytest.mark.parametrize("member", [0, 1, 2])
@@ -45,9 +45,9 @@ def test_a_local_header_is_replaced_by_the_directory(member, byte):
     position = sum(len(other.local_record()) for other in MEMBERS[:member]) + byte
     damaged = bytearray(DATA)
     damaged[position] ^= 0x5A
-    evidence = hear(bytes(damaged))
-    check_named(evidence)
-    assert evidence.lost == []
+    directory = hear(bytes(damaged))
+    check_named(directory)
+    assert directory.lost == []
 
 
 @pytest.mark.parametrize("byte", range(46 + 5))
@@ -66,11 +66,11 @@ def test_a_row_with_a_damaged_offset_and_a_damaged_name_loses_no_value(row, offs
     damaged = bytearray(DATA)
     damaged[starts[row] + 42 : starts[row] + 46] = offset.to_bytes(4, "little")
     damaged[starts[row] + 46] ^= 0xFF
-    evidence = hear(bytes(damaged))
-    assert sorted(names(evidence)) == sorted(NAMES)
-    assert evidence.lost == []
-    (index,) = evidence.disputed
-    assert evidence.entries.names[index] == NAMES[row]
+    directory = hear(bytes(damaged))
+    assert sorted(names(directory)) == sorted(NAMES)
+    assert directory.lost == []
+    (index,) = directory.disputed
+    assert directory.entries.names[index] == NAMES[row]
 
 
 def test_a_row_whose_value_cannot_be_told_either_drops_no_entry():
@@ -78,10 +78,10 @@ def test_a_row_whose_value_cannot_be_told_either_drops_no_entry():
     damaged = bytearray(DATA)
     damaged[start + 16 : start + 20] = b"\xff" * 4  # its CRC-32
     damaged[start + 42 : start + 47] = b"\x7f" * 5
-    evidence = hear(bytes(damaged))
-    assert sorted(names(evidence)) == sorted(NAMES)
-    assert len(evidence.lost) == 1
-    assert not evidence.is_whole
+    directory = hear(bytes(damaged))
+    assert sorted(names(directory)) == sorted(NAMES)
+    assert len(directory.lost) == 1
+    assert not directory.is_whole
 
 
 def test_a_deleted_entry_stays_deleted_although_a_row_is_damaged():
@@ -94,9 +94,9 @@ def test_a_deleted_entry_stays_deleted_although_a_row_is_damaged():
 
 
 def test_an_entry_before_the_archive_proper_may_be_that_of_another_archive():
-    evidence = hear(MEMBERS[1].local_record() + DATA)
-    assert names(evidence) == ["0/c/0", *NAMES]
-    assert not evidence.is_accounted
+    directory = hear(MEMBERS[1].local_record() + DATA)
+    assert names(directory) == ["0/c/0", *NAMES]
+    assert not directory.is_accounted
 
 
 @pytest.mark.parametrize("offset", [(1 << 63) - 20, 1 << 63, (1 << 64) - 1])
@@ -105,6 +105,6 @@ def test_an_offset_beyond_any_file_is_a_lost_entry(tmp_path, offset):
     path = tmp_path / "a.zip"
     path.write_bytes(forge([MEMBERS[0], Member(b"0/c/0", b"first", **far)]))
     source = FileSource(str(path))
-    evidence = merge_directory(source, scan_archive(source))
-    assert names(evidence) == ["zarr.json"]
-    assert [entry.name for entry in evidence.lost] == ["0/c/0"]
+    directory = merge_directory(source, scan_archive(source))
+    assert names(directory) == ["zarr.json"]
+    assert [entry.name for entry in directory.lost] == ["0/c/0"]

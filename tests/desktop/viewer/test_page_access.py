@@ -9,7 +9,7 @@ from ozx.desktop.viewer.page_access import PageAccess
 def test_a_page_came_and_went():
     access = PageAccess()
     assert not access.wait_until_gone(grace=0, patience=0)  # nobody came
-    with access.page(), access.page():
+    with access.window(), access.window():
         assert access.count == 2
     assert access.wait_until_gone(grace=0, patience=0)
 
@@ -22,10 +22,10 @@ def test_a_page_that_is_loaded_anew_comes_back_in_time():
         access.wait_until_gone(grace=0.2, patience=20)
         gone.set()
 
-    with access.page():
+    with access.window():
         thread = threading.Thread(target=wait)
         thread.start()
-    with access.page():
+    with access.window():
         assert not gone.wait(0.4)
     thread.join(20)
     assert gone.is_set()

@@ -100,7 +100,7 @@ class PageAccess:
         return replace(answer, headers={**answer.headers, **_SAFE})
 
     @contextmanager
-    def page(self) -> Iterator[None]:
+    def window(self) -> Iterator[None]:
         """Count one more window until the end of the ``with`` block."""
         self._count(1)
         try:
@@ -136,7 +136,7 @@ class PageAccess:
         return Response(HTTPStatus.FOUND, headers=headers)
 
     def _hold(self, request: Request) -> Iterator[bytes]:
-        with self.page():
+        with self.window():
             yield b": here\n\n"
             while not request.is_gone(_PING):
                 yield b": still here\n\n"

@@ -503,7 +503,7 @@ def count_losses(salvage: RecoveredHierarchy, restored: Iterable[str] = ()) -> l
         return []
     hierarchy = salvage.hierarchy
     there = {path: CountedChunks(grid) for path, grid in hierarchy.grids.items() if grid is not None}
-    gone = {path: CountedChunks(tally.grid) for path, tally in there.items()}
+    gone = {path: CountedChunks(counted.grid) for path, counted in there.items()}
     for index in salvage.indices:
         role = hierarchy.role(salvage.key(index))
         if role.kind == "chunk" and role.array in there:

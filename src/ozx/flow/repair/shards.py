@@ -109,7 +109,7 @@ def _length(parts: Sequence[Part]) -> int:
 
 @dataclass
 class _DamagedChunk:
-    """The rescue of one damaged value: a chunk, or a shard with shards in it."""
+    """One damaged value, whose chunks are rescued: a chunk, or a shard with shards in it."""
 
     source: ByteSource
     layout: ArrayLayout

@@ -89,7 +89,7 @@ class ReadPlan:
         return [-1 if index is None else index for index in indices]
 
     def places(self, rows: list[int]) -> list[EntryRange]:
-        """Return the spans of entries; raise `NotPlannedError` if an entry is empty or compressed."""
+        """Return the places of entries; raise `NotPlannedError` if an entry is empty or compressed."""
         columns, present = self.reader.columns, np.array(rows, np.int64)
         if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
             raise NotPlannedError
