@@ -38,7 +38,7 @@ class PyramidChoice:
         cls, method: str | None = None, downsample: str | Sequence[str] | None = None, *, is_label: bool = False
     ) -> PyramidChoice:
         """Parse the pyramid options of the command line; `is_label`: whether the pixels are labels."""
-        chosen = usual_method(is_label=is_label) if method is None else parse_method(method)
+        chosen = parse_method(method) if method else usual_method(is_label=is_label)
         if is_label and chosen == "mean":
             raise UsageError("labels cannot be averaged; got the method mean", hint="Choose nearest or mode.")
         if downsample is None or downsample == "auto":
