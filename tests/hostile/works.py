@@ -234,7 +234,7 @@ WORKS = [
     Work(
         "write_image",
         "",
-        calling(ozx.write_image, "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
+        lambda folder: ozx.write_image(folder / "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
         "out.ozx",
     ),
     Work("export", "export", calling(ozx.export, "picture.ozx", "out.ome.tif", force=True), "out.ome.tif"),
