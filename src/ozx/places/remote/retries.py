@@ -103,6 +103,18 @@ def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float
     return None
 
 
+def pause_of_upload(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
+    """Return the pause in seconds before a request with the response 429 is repeated; None for other responses.
+
+    botocore before 1.44 repeats such a request only if the response also contains an error code that botocore lists.
+    """
+    if response is None or response[0].status_code != 429 or attempts > MOST_UPLOAD_RETRIES:
+        return None
+    told = parse_retry_after(response[0].headers.get("Retry-After"))
+    pause = RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
+    return min(pause, LONGEST_UPLOAD_PAUSE)
+
+
 def ask_retry_after(url: str, name: str) -> float | None:
     """Request one byte, and return the number of seconds that the server asks to wait; None if it does not.
 
@@ -158,15 +170,3 @@ for _handler in (
     urllib.request.HTTPErrorProcessor(),
 ):
     _OPENER.add_handler(_handler)
-
-
-def pause_of_upload(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
-    """Return the pause in seconds before a request with the response 429 is repeated; None for other responses.
-
-    botocore before 1.44 repeats such a request only if the response also contains an error code that botocore lists.
-    """
-    if response is None or response[0].status_code != 429 or attempts > MOST_UPLOAD_RETRIES:
-        return None
-    told = parse_retry_after(response[0].headers.get("Retry-After"))
-    pause = RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
-    return min(pause, LONGEST_UPLOAD_PAUSE)
